@@ -1,11 +1,13 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/setup/sequencer.ts'
 
 export default defineConfig({
   test: {
     include: ['{src,test,bench}/**/*.test.ts'],
     globalSetup: ['test/setup/global-setup.ts'],
     setupFiles: ['test/setup/network-guard.ts', 'test/setup/loopback-guard.ts'],
+    sequence: { sequencer: LongestFirst },
     pool: 'forks',
     // The files of a worker share its modules: loading them again for each file took a quarter of the time.
     isolate: false,

@@ -5,8 +5,7 @@ import { Fault } from './command/command-fault.ts'
 import { anyDatabase, migrateAll } from './command/database.ts'
 import { ops } from './command/ops.ts'
 import { opsUsage } from './command/ops-context.ts'
-import { type ServedParts, serve } from './command/serve.ts'
-import { planOf, serveAsChild, serveSeveral } from './command/serve-several.ts'
+import type { ServedParts } from './command/serve.ts'
 import { EmbeddedFault } from './db/embedded/supervisor.ts'
 import { SchemaFault } from './db/migrate.ts'
 import { type Config, ConfigFault, readConfig } from './ground/config/config.ts'
@@ -31,7 +30,10 @@ Configure the service with environment variables. See docs/configuration.md.`
 /** A child process of `node:cluster` has a name, by which it knows its part. */
 const processName = cluster.isWorker ? process.env.TIDINGS_PROCESS : undefined
 
-const serveParts = (config: Config, log: Log, parts: ServedParts): Promise<number> => {
+/** Loads the service here, because the other commands start faster without it. */
+const serveParts = async (config: Config, log: Log, parts: ServedParts): Promise<number> => {
+  const { planOf, serveAsChild, serveSeveral } = await import('./command/serve-several.ts')
+  const { serve } = await import('./command/serve.ts')
   if (processName !== undefined) return serveAsChild(config, log, parts, processName)
   const plan = planOf(config, parts)
   return plan ? serveSeveral(config, log, parts, plan) : serve(config, log, parts)

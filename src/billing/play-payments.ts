@@ -22,7 +22,7 @@ type Needs = { db: Db; clock: Clock; provider: LocalPayments; takeCallback: Take
 
 export const makePlayPayments = ({ db, clock, provider, takeCallback }: Needs): PlayPayments => {
   const call = async (event: PlayedEvent): Promise<void> => {
-    const { body, signature } = provider.sign(event)
+    const { body, signature } = await provider.sign(event)
     await takeCallback(body, signature)
   }
 

@@ -76,7 +76,7 @@ export const makeTakeCallback = (needs: Needs): TakeCallback => {
   }
 
   return async (body, signature) => {
-    const event = provider.readCallback(body, signature)
+    const event = await provider.readCallback(body, signature)
     if (event.kind === 'other') return 'ignored'
     if (event.kind === 'card') {
       await keepCard(event.customerId, event.paymentMethodId, event.at)

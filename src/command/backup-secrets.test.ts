@@ -4,7 +4,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { generateIdentity, identityToRecipient } from 'age-encryption'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { cheapPassphrases } from '../../test/service/cheap-passphrase.ts'
 import { tidings } from '../../test/service/command-line.ts'
 import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
 import { makeChain } from '../audit/chain.ts'
@@ -16,8 +17,7 @@ import { silentLog } from '../ground/log.ts'
 import { backupCommand, restoreCommand } from './backup-commands.ts'
 import { Fault } from './command-fault.ts'
 
-// Each command is a process, and a passphrase takes seconds by design.
-vi.setConfig({ testTimeout: 120_000 })
+cheapPassphrases()
 
 let folder: string
 let source: TestDatabase
@@ -202,9 +202,7 @@ describe('an encrypted backup', () => {
     expect(await database.sql('select id from orgs order by id')).toEqual([{ id: 'org_a' }, { id: 'org_b' }])
   })
 
-  test('is restored with the passphrase in a file, whose last line end does not count', {
-    timeout: 120_000,
-  }, async () => {
+  test('is restored with the passphrase in a file, whose last line end does not count', async () => {
     const file = fileName()
     const passphrase = await secretFile('a passphrase of the operator\n')
     await backUpTo(file, ['--passphrase-file', passphrase])

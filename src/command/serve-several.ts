@@ -35,7 +35,9 @@ export const serveSeveral = async (
   const databaseLost = Promise.withResolvers<void>()
   const stopped = untilStopped([...urgentReasons, 'SIGTERM'], databaseLost.promise)
   const urgent = untilStopped(urgentReasons, databaseLost.promise)
-  const connections = connectionsFor(plan, config.databasePoolSize)
+  // The watch of a replica needs a connection to the primary too.
+  const watching = config.databaseReadUrl === undefined ? 0 : 1
+  const connections = connectionsFor(plan, config.databasePoolSize + watching)
   const openDatabase = parts.api && parts.worker ? ownDatabase : anyDatabase
   const database = await openDatabase(config, log, databaseLost.resolve, connections)
   try {

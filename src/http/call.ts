@@ -5,6 +5,7 @@ import { isId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import { withRequestId } from '../ground/request-context.ts'
 import type { Idempotency, IdempotencyClaim, ReplayedResponse } from '../idempotency/claims.ts'
+import type { Reads } from '../replica/reads.ts'
 import type { TenantsByReference } from '../tenants/by-reference.ts'
 import { callerActor } from './actor.ts'
 import type { Admitted } from './admit-request.ts'
@@ -45,6 +46,7 @@ const checkParams = (route: Route, params: Record<string, string>): void => {
 type Needs = {
   idempotency: Idempotency
   tenants: TenantsByReference
+  reads: Pick<Reads, 'serve' | 'wrote'>
   log: Log
   /** For tests: checks every response against the schema that its route declares. */
   checkResponses: boolean
@@ -55,8 +57,19 @@ export type Served = string | ServedFile
 
 export type Serve = (route: Route, request: FastifyRequest, reply: FastifyReply, admitted: Admitted) => Promise<Served>
 
-export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs): Serve => {
+export const makeServe = ({ idempotency, tenants, reads, log, checkResponses }: Needs): Serve => {
   const { settle, release } = makeEndClaims({ idempotency, log })
+
+  /** A read that has just created its tenant has written. */
+  const handle = async (
+    { method, handle: work }: Route,
+    call: Parameters<Route['handle']>[0],
+    isNewTenant: boolean,
+  ) => {
+    const { orgId } = call.caller
+    if (isNewTenant) await reads.wrote?.([orgId])
+    return method === 'GET' ? reads.serve([orgId], () => work(call)) : work(call)
+  }
 
   const checkShape = (route: Route, response: RouteResponse): void => {
     const shape = route.responses[response.status]
@@ -98,7 +111,7 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
       }
 
       try {
-        const response = await route.handle({
+        const call = {
           caller,
           query,
           body,
@@ -108,7 +121,8 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
           userAgent,
           claim,
           upload: { contentType: request.headers['content-type'] ?? '', bytes: bytes ?? Buffer.alloc(0) },
-        })
+        }
+        const response = await handle(route, call, admitted.newTenantRef !== undefined)
         if (checkResponses) checkShape(route, response)
         reply.code(response.status)
         if (response.headers) reply.headers(response.headers)

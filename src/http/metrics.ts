@@ -24,6 +24,11 @@ export interface Metrics {
     read: () => LabelledValue<Label>[] | Promise<LabelledValue<Label>[]>,
   ): void
   counter(name: string, help: string): { add(n?: number): void }
+  /** The same by labels. */
+  counters<Label extends string>(
+    name: string,
+    options: { help: string; labels: readonly Label[] },
+  ): { add(labels: Record<Label, string>): void }
   histogram<Label extends string>(
     name: string,
     options: { help: string; labels: readonly Label[]; buckets: number[] },
@@ -79,6 +84,10 @@ export const makeMetrics = (): Metrics => {
     counter: (name, help) => {
       const counter = new Counter({ name, help, registers: [registry] })
       return { add: (n = 1) => counter.inc(n) }
+    },
+    counters: (name, { help, labels }) => {
+      const counter = new Counter({ name, help, labelNames: labels, registers: [registry] })
+      return { add: (of) => counter.inc(of) }
     },
     text: () => registry.metrics(),
     values: () => registry.getMetricsAsJSON(),

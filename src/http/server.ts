@@ -33,6 +33,8 @@ declare module 'fastify' {
     /** In bytes, if it is less than what the route reads. */
     documentedLimit?: number
     databaseFault?: Code
+    /** A GET that writes. All requests with other methods may write. */
+    writes?: boolean
   }
 }
 
@@ -74,6 +76,8 @@ export type ServerNeeds = {
   requestTimeoutMs: number
   readBody: ReadBody
   stopping: Stopping
+  /** Called with the org and the user of a request that may have written, before its response is sent. */
+  wrote?: ((subjects: readonly string[]) => void | Promise<void>) | undefined
   web?: WebPages | undefined
 }
 
@@ -222,6 +226,17 @@ const logResponses = (app: FastifyInstance, { log, metrics }: Pick<ServerNeeds, 
   })
 }
 
+/** After all work and before the response, because the client may read as soon as it has the response. */
+const markWrites = (app: FastifyInstance, wrote: ServerNeeds['wrote']): void => {
+  if (!wrote) return
+  app.addHook('onSend', async (request) => {
+    const { admitted, signedIn, method, routeOptions } = request
+    if (['GET', 'HEAD', 'OPTIONS'].includes(method) && !routeOptions.config.writes) return
+    const subjects = [admitted?.caller.orgId, signedIn?.orgId, signedIn?.userId].filter((id) => typeof id === 'string')
+    if (subjects.length > 0) await wrote(subjects)
+  })
+}
+
 type RoutesNeeds = Pick<ServerNeeds, 'routes' | 'admit' | 'serve' | 'readBody'>
 
 const addRoutes = (app: FastifyInstance, needs: RoutesNeeds, rejectUnknown: RejectUnknown): void => {
@@ -277,6 +292,7 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
   refuseWhileClosing(app, needs.stopping)
   addRequestChecks(app, rejectUnknown, needs.web)
   logResponses(app, needs)
+  markWrites(app, needs.wrote)
   closeConnectionsOnStop(app)
   addStopListening(app)
   app.setErrorHandler((error: { code?: string }, request, reply) => {

@@ -225,6 +225,22 @@ test('a call is allowed when the server returns an error', async () => {
   expect(log.warn.mock.calls[0]![0]).toMatchObject({ reason: expect.stringContaining('LOADING') })
 })
 
+test('a connection to a master that became a replica is replaced, at most once a second', async () => {
+  const redis = await startFakeRedis()
+  const { limiter, log } = await limiterOf(redis.url)
+  const answered = redis.reply
+  redis.reply = ([name = '']) =>
+    name.startsWith('EVAL') ? "-READONLY You can't write against a read only replica.\r\n" : '+OK\r\n'
+  const connections = () => redis.commands.filter(([name]) => name === 'HELLO').length
+  expect(await Promise.all([limiter.take([bucket], start), limiter.take([bucket], start)])).toEqual([null, null])
+  await expect.poll(connections).toBe(2)
+  redis.reply = answered
+  await untilAvailable(limiter)
+  expect(connections()).toBe(2)
+  expect(log.warn.mock.calls[0]![0]).toMatchObject({ reason: expect.stringContaining('READONLY') })
+  expect(log.info).toHaveBeenCalledTimes(1)
+})
+
 test('the script text is sent only when the server does not know the script', async () => {
   const redis = await startFakeRedis()
   const { limiter } = await limiterOf(redis.url)

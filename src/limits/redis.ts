@@ -83,6 +83,7 @@ return answer
 
 const graceMs = 10_000
 const warnEveryMs = 5_000
+const replaceEveryMs = 1_000
 /** At most this many calls wait for a reply. Further calls are allowed at once. */
 const maxWaiting = 10_000
 
@@ -159,6 +160,16 @@ export const makeRedisLimiter = async ({
   let unlimited = 0
   let warned = false
   let warnedAt = Number.NEGATIVE_INFINITY
+  let replacedAt = Number.NEGATIVE_INFINITY
+
+  /** After a failover, a connection to the former master leads to a replica. A new one leads to the present master. */
+  const replaceIfReplica = (cause: unknown): void => {
+    const isReplica = cause instanceof Error && cause.message.includes('READONLY')
+    if (!isReplica || closed || performance.now() - replacedAt < replaceEveryMs) return
+    replacedAt = performance.now()
+    client.destroy()
+    client.connect().catch(warn)
+  }
 
   const warn = (cause: unknown): void => {
     if (closed || performance.now() - warnedAt < warnEveryMs) return
@@ -209,6 +220,7 @@ export const makeRedisLimiter = async ({
           silent = false
           if (waiting) allow(cause)
           waiting = false
+          replaceIfReplica(cause)
         },
       )
     })

@@ -137,6 +137,42 @@ describe('a search in many messages', () => {
     }
   })
 
+  test('A-308 A-309 finds old messages from an address that is also a recipient, and skips none of them', async () => {
+    const { org, domain } = await t.org()
+    const orgId = org.id
+    await insertMessages(orgId, 3 * messageSearchWindow)
+    const own = `News@${domain}`
+    const number = '+15125550177'
+    await t.database.sql(
+      `insert into phone_numbers (org_id, id, environment, kind, e164, iso_country, status, created_at, updated_at)
+       values ($1, 'pn_search', 'live', 'number', $2, 'US', 'verified', $3, $3)`,
+      [orgId, number, t.service.clock.now()],
+    )
+    const foreign = 'tester@elsewhere.test'
+    const middle = Math.floor(1.5 * messageSearchWindow)
+    for (const [place, [address, environment]] of (
+      [
+        [own, 'live'],
+        [number, 'live'],
+        [foreign, 'test'],
+      ] as const
+    ).entries()) {
+      await setMessage(orgId, 10 + place, 'to_addresses = $3, marks = $4', [[address], [recipientMark(orgId, address)]])
+      await setMessage(orgId, middle + place, 'from_address = $3, environment = $4', [address, environment])
+      const found: number[] = []
+      let cursor: { createdAt: string; id: string } | undefined
+      do {
+        const page = await browse(orgId, { q: address.toLowerCase() }, { limit: 20, cursor })
+        found.push(...page.rows.map(({ id }) => Number(id.slice(4))))
+        cursor = page.next
+      } while (cursor)
+      expect(found, address).toEqual([middle + place, 10 + place])
+    }
+    // A filter that leaves out the test messages leaves nothing to skip.
+    const live = await browse(orgId, { q: foreign, environment: 'live' }, { limit: 20 })
+    expect(live.rows.map(({ id }) => Number(id.slice(4)))).toEqual([12])
+  })
+
   test('AD-121 finds old messages by their tag at once, after newer ones', async () => {
     for (const n of [200, 300, 49_990]) {
       await setMessage(large, n, 'tags = $3, marks = $4', [['rare'], [tagMark(large, 'rare')]])

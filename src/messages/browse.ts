@@ -7,7 +7,7 @@ import type { Db } from '../db/pool.ts'
 import { type Channel, channels } from '../ground/channel.ts'
 import type { Position } from '../ground/cursor.ts'
 import { isId, timeOfId } from '../ground/ids.ts'
-import { parseMailbox } from '../ground/mailbox.ts'
+import { domainPart, parseMailbox } from '../ground/mailbox.ts'
 import { isE164 } from '../ground/phone-number.ts'
 import type { Environment } from '../ground/scope.ts'
 import { recipientMark, tagMark } from './marks.ts'
@@ -17,6 +17,7 @@ import {
   findExactly,
   findMarked,
   findOfJob,
+  isOwnSender,
   type ScannedRow,
   scanMessages,
 } from './store/browse-messages.ts'
@@ -145,13 +146,35 @@ export const makeBrowseMessages = ({ db }: { db: Db }): BrowseMessages => {
     return fullPage([...scanned.rows, ...older], limit)
   }
 
-  /** The next messages to an address, when none of those that were looked at matches. */
+  /** Whether a message between these rows can be from the address. A test message can be from any address. */
+  const skipsSenders = async (recipient: string, params: Params, from: Position | undefined, shown: BrowsedRow[]) => {
+    const { orgId } = params
+    if ((await db.row(isOwnSender, { orgId, domain: domainPart(recipient), value: recipient }))?.own) return true
+    const ofTest = params.environments.map((environment, i) => ({ environment, channel: params.channels[i] as string }))
+    const pairs = ofTest.filter(({ environment }) => environment === 'test')
+    if (pairs.length === 0) return false
+    const rows = await db.rows(scanMessages.all, {
+      ...params,
+      ...startAfter(from),
+      channels: pairs.map(({ channel }) => channel),
+      environments: pairs.map(({ environment }) => environment),
+      createdAfter: shown.at(-1)?.created_at ?? null,
+      portion: messageSearchWindow,
+      limit: shown.length + 1,
+    })
+    const found = rows.some(({ matched, id }) => matched && !shown.some((row) => row.id === id))
+    return found || (rows.at(-1)?.scanned ?? 0) === messageSearchWindow
+  }
+
+  /** The next messages to an address, when none of those that were looked at matches and none in between can. */
   const toRecipient = async (recipient: string, params: Params, scanned: Scan, limit: number) => {
     const mark = recipientMark(params.orgId, recipient)
     const older = await db.rows(findMarked, { ...params, ...startAfter(scanned.last), mark })
-    const last = older.slice(0, limit).at(-1)
+    const shown = older.slice(0, limit)
+    const last = shown.at(-1)
+    if (!last || (await skipsSenders(recipient, params, scanned.last, shown))) return undefined
     // Messages from the address can follow, so the search goes on after the last row.
-    return last && { ...fullPage(older, limit), next: positionOf(last) }
+    return { ...fullPage(older, limit), next: positionOf(last) }
   }
 
   const search = async (orgId: string, filters: BrowseFilters, page: Parameters<BrowseMessages>[2]) => {

@@ -9,7 +9,7 @@ import type { Log } from '../ground/log.ts'
 import type { Handover, HandoverError } from '../providers/handover.ts'
 import type { ChannelAdapter } from './channel-adapter.ts'
 import type { Draft } from './draft.ts'
-import { asHandoverError } from './rows.ts'
+import { asHandoverError, noProvider } from './rows.ts'
 
 /** From the first fault of a request to its last attempt. */
 const retryForMs = 10_000
@@ -38,6 +38,9 @@ type Needs<D extends Draft> = {
 
 /** The message was certainly not sent, and the same attempt may succeed later. */
 export const isTransient = ({ kind }: HandoverError): boolean => kind === 'unavailable' || kind === 'throttled'
+
+/** A fault of our own database: the request ends, like with any other such fault. */
+const isOurs = ({ provider }: HandoverError): boolean => provider === noProvider
 
 export const makeBeginHandOver = <D extends Draft>(needs: Needs<D>): BeginHandOver<D> => {
   const { channel, clock, log, wait = pause, random = Math.random, mostWaiting = mostRequestsWaiting } = needs
@@ -82,7 +85,7 @@ export const makeBeginHandOver = <D extends Draft>(needs: Needs<D>): BeginHandOv
         } catch (error) {
           if (error instanceof Failure) throw error
           fault = asHandoverError(error)
-          if (!isTransient(fault)) throw fault
+          if (!isTransient(fault) || isOurs(fault)) throw fault
         }
       }
     }
@@ -94,7 +97,7 @@ export const makeBeginHandOver = <D extends Draft>(needs: Needs<D>): BeginHandOv
       } catch (error) {
         if (error instanceof Failure) throw error
         const fault = asHandoverError(error)
-        if (!isTransient(fault) || !enter()) throw fault
+        if (!isTransient(fault) || isOurs(fault) || !enter()) throw fault
         try {
           return await retry(draft, fault, startedAt)
         } finally {

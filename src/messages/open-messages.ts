@@ -40,7 +40,7 @@ import { makeRecordMessage } from './record.ts'
 import { makeSimulateReport } from './report-by-hand.ts'
 import { makeResendMessage } from './resend.ts'
 import { makeMessageRetention } from './retention.ts'
-import { entryOf } from './rows.ts'
+import { entryOf, orgDeleted } from './rows.ts'
 import { type HeldUntil, makeScheduler, type OnSent } from './scheduler.ts'
 import { makeSendMessage } from './send.ts'
 import { makeSendBatch } from './send-batch.ts'
@@ -61,6 +61,8 @@ const smsConcurrency = 10
 
 type Needs = {
   db: Db
+  /** The handle for requests that only read. */
+  readDb: Db
   clock: Clock
   log: Log
   usage: Usage
@@ -161,8 +163,8 @@ export const openMessages = (needs: Needs) => {
       sentBy: makeSentBy(defaultProject),
     },
     cancel: makeCancelMessage({ db, clock, audit }),
-    read: makeReadMessages({ db }),
-    browse: makeBrowseMessages({ db }),
+    read: makeReadMessages({ db: needs.readDb }),
+    browse: makeBrowseMessages({ db: needs.readDb }),
     resend: makeResendMessage({
       clock,
       links: needs.links,
@@ -203,7 +205,7 @@ export const openMessages = (needs: Needs) => {
     },
     /** For an org that is deleted. */
     cancelOfOrg: (tx: Pick<Db, 'change'>, { orgId, at }: { orgId: string; at: Date }) =>
-      tx.change(cancelForOrg, { orgId, at, entry: JSON.stringify([entryOf('canceled', at, 'Organisation deleted')]) }),
+      tx.change(cancelForOrg, { orgId, at, entry: JSON.stringify([entryOf('canceled', at, orgDeleted)]) }),
   }
 }
 

@@ -16,6 +16,9 @@ export const entryOf = (status: Status, at: Date, detail?: string): HistoryEntry
   detail,
 })
 
+/** Why the messages of a deleted org are canceled. */
+export const orgDeleted = 'Organisation deleted'
+
 export const responseOf = (messageId: string | null, detail?: string): ProviderResponse => ({
   message_id: messageId ?? undefined,
   detail,
@@ -118,6 +121,10 @@ export const messageEvent = (
 
 /** The provider of an error that no provider threw. */
 export const noProvider = 'unknown'
+
+/** A fault before the provider was called, so the message was certainly not sent. */
+export const beforeHandover = (cause: unknown): HandoverError =>
+  new HandoverError('unavailable', noProvider, 'The message could not be checked before it was sent.', { cause })
 
 /** Wraps any other error as `uncertain`: it is not known whether the provider accepted the message. */
 export const asHandoverError = (error: unknown): HandoverError =>

@@ -303,6 +303,38 @@ test('SD-46 a relay that throttles slows the scheduler down, and every message i
   expect(counted).toEqual([{ attempts: 0 }])
 }, 60_000)
 
+test('S-151 a message whose reservation meets a failover is sent once and counted once, under the same claim', async () => {
+  const t = await testService()
+  const created = await t.org()
+  const post = postOf(t, created)
+  const { scheduler } = t.service.modules.messages
+  const id = await post.scheduled()
+  await post.advance(61)
+  const [row] = await scheduler.claim(10)
+  // A sequence counts on when the statement is rolled back.
+  await t.database.sql('create sequence read_only_tries')
+  await t.database.sql(`create function refuse_once() returns trigger language plpgsql as $$
+    begin
+      if nextval('read_only_tries') = 1 then raise exception 'read-only' using errcode = '25006'; end if;
+      return new;
+    end $$`)
+  await t.database.sql(
+    'create trigger refuse_once before insert on usage_reservations for each row execute function refuse_once()',
+  )
+  try {
+    await scheduler.fire(row as NonNullable<typeof row>)
+  } finally {
+    await t.database.sql('drop function refuse_once cascade')
+  }
+  expect(await t.database.sql('select last_value::int as tries from read_only_tries')).toEqual([{ tries: 2 }])
+  await t.database.sql('drop sequence read_only_tries')
+  expect(await post.row(id)).toMatchObject({ status: 'sent', claim: null, attempts: 0 })
+  expect(await post.handed(id)).toHaveLength(1)
+  expect((await post.events(id)).map(({ event }) => event)).toEqual(['message.sent'])
+  expect(await post.used()).toBe(1)
+  expect(await t.database.sql('select id from usage_reservations where org_id = $1', [created.org.id])).toEqual([])
+})
+
 test('SD-46 SD-61 settling a message does not overwrite a report that arrived while it was being sent', async () => {
   const t = await testService()
   const created = await t.org()

@@ -15,9 +15,16 @@ import type { Reservation, Usage } from '../usage/reserve.ts'
 import type { AdmitDraft } from './admit-draft.ts'
 import type { ChannelAdapter, MessageContent } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
-import { asHandoverError, entryOf, type MessageEventName, messageEvent, responseOf } from './rows.ts'
+import { asHandoverError, entryOf, type MessageEventName, messageEvent, orgDeleted, responseOf } from './rows.ts'
 import { type ApplyReports, releasesUsage, spendBy } from './sent-message.ts'
-import { type ClaimedRow, claimDue, nextDueOrgs, type Settled, settleClaimed } from './store/claim-messages.ts'
+import {
+  type ClaimedRow,
+  claimDue,
+  findLiveOrgs,
+  nextDueOrgs,
+  type Settled,
+  settleClaimed,
+} from './store/claim-messages.ts'
 import type { EventRow } from './store/message-row.ts'
 import type { SuppressRefused } from './suppress-refused.ts'
 
@@ -127,6 +134,16 @@ export const makeScheduler = (needs: Needs): Scheduler => {
     },
   })
 
+  /** A claim can be older than the deletion of its org, so this is asked once more before each handover. */
+  const liveOrgs = makeBatcher<string, boolean>({
+    name: 'messages.live_orgs',
+    run: async (orgIds) => {
+      const rows = await db.rows(findLiveOrgs, { orgIds: [...new Set(orgIds)] })
+      const live = new Set(rows.map(({ id }) => id))
+      return orgIds.map((id) => live.has(id))
+    },
+  })
+
   /** Returns whether the claim was still current. */
   const settle = async (row: ClaimedRow, outcome: Outcome): Promise<boolean> => {
     const at = clock.now()
@@ -215,9 +232,9 @@ export const makeScheduler = (needs: Needs): Scheduler => {
   const send = async (row: ClaimedRow, { channel, admit }: SchedulerChannel): Promise<unknown> => {
     const draft: Draft = channel.draftOf(row)
     let reservation: Reservation
-    try {
+    const reserve = async () => {
       await passGates(channel.gates, draft, 'fire')
-      const admitted = await admit.reserve(draft, 'fire', {
+      return admit.reserve(draft, 'fire', {
         // The sandbox limit was counted on the day of the request.
         // A job took the allowance of its test messages when it was accepted.
         spendOf: ({ sandbox: _, ...price }) => ({
@@ -225,13 +242,20 @@ export const makeScheduler = (needs: Needs): Scheduler => {
           ...price,
           ...(draft.jobId !== null && { testMessages: 0 }),
         }),
-        // If another worker died with this message, its reservation serves this claim.
+        // If another worker died with this message, its reservation serves this claim. So does that of an earlier try.
         keep: { id: row.id, claim: row.claim },
       })
-      reservation = admitted.reservation
+    }
+    try {
+      // Otherwise the message would wait until its claim is stale.
+      reservation = (await retryOnOutage(reserve)).reservation
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       return settleFailure(row, error)
+    }
+    if (!(await liveOrgs.submit(row.org_id))) {
+      await usage.release(reservation)
+      return cancel(row, orgDeleted)
     }
     let handover: Handover
     try {
@@ -278,6 +302,7 @@ export const makeScheduler = (needs: Needs): Scheduler => {
   }
 
   const fire = async (row: ClaimedRow): Promise<unknown> => {
+    if (row.org_deleted) return cancel(row, orgDeleted)
     if (clock.millis() < pausedUntil) return defer(row, new Date(pausedUntil))
     if (row.org_suspended) return defer(row, new Date(clock.millis() + hour))
     if (row.tenant_id !== null && row.tenant_status !== 'active') {

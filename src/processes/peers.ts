@@ -1,17 +1,28 @@
 /** What a child process shares with the other processes of the service, through the primary. */
 import cluster from 'node:cluster'
 import type { Limiter } from '../limits/limiter.ts'
+import type { WriteMarks } from '../replica/write-marks.ts'
 import { openWire, type ProcessWire } from './process-wire.ts'
 import { makeSharedLimiter } from './shared-limiter.ts'
+import { makeSharedMarks } from './shared-marks.ts'
 import type { ProcessMetrics } from './sum-metrics.ts'
 
-/** What the primary says to a new process. `port` is the bound one, once an API process listens. */
-export type Assignment = { databaseUrl: string; port: number | undefined }
+/** What the primary says to a new process. */
+export type Assignment = {
+  databaseUrl: string
+  /** The bound one, once an API process listens. */
+  port: number | undefined
+  /** The same for all processes of this primary, and for no other. */
+  group: string
+}
 
 export type StopOrder = 'stop' | 'stop now' | 'retire'
 
 export type Peers = {
   limiter: Limiter
+  marks: WriteMarks
+  /** Processes of one group see each other's marks. */
+  group: string
   /** Whether a process runs the worker. True when the primary runs none, as in `tidings api`. */
   workersRun(): boolean
   /** The sums over all processes. */
@@ -38,8 +49,9 @@ export type JoinedProcess = {
   leave(): Promise<void>
 }
 
-const makePeers = (wire: ProcessWire, workersRun: () => boolean): Peers => ({
+const makePeers = (wire: ProcessWire, workersRun: () => boolean): Omit<Peers, 'group'> => ({
   limiter: makeSharedLimiter(wire),
+  marks: makeSharedMarks(wire),
   workersRun,
   metricsText: async () => (await wire.ask<string>('sums')) ?? '',
   provideMetrics: (read) => wire.on('metrics', read),
@@ -75,6 +87,7 @@ export const joinPrimary = async (): Promise<JoinedProcess> => {
   return {
     peers: {
       ...peers,
+      group: assignment.group,
       provideMetrics: (read) => {
         readMetrics = read
         peers.provideMetrics(read)

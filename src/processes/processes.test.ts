@@ -3,6 +3,7 @@ import { Counter, Gauge, Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { openWire } from './process-wire.ts'
 import { countForProcesses, makeSharedLimiter } from './shared-limiter.ts'
+import { keepMarksForProcesses, makeSharedMarks } from './shared-marks.ts'
 import { makeMetricSums, type ProcessMetrics } from './sum-metrics.ts'
 
 /** Both ends of a channel that copies messages as JSON, like the channel of a child process. */
@@ -70,6 +71,23 @@ test('A call is allowed when the primary has ended', async () => {
   const { child } = connect()
   child.close()
   expect(await makeSharedLimiter(child).take([bucket], Date.now())).toBeNull()
+})
+
+test('A process sees the writes of another one at once, and knows nothing when the primary has ended', async () => {
+  const keep = keepMarksForProcesses()
+  const wires = [connect(), connect()]
+  const [one, two] = wires.map(({ primary, child }) => {
+    keep(primary)
+    return makeSharedMarks(child)
+  })
+  expect(await two?.age(['org_1'])).toBe(Number.POSITIVE_INFINITY)
+  await one?.wrote(['org_1', 'usr_1'])
+  const age = (await two?.age(['org_1'])) as number
+  expect(age).toBeGreaterThanOrEqual(0)
+  expect(age).toBeLessThan(60_000)
+  expect(await two?.age(['org_2'])).toBe(Number.POSITIVE_INFINITY)
+  wires[1]?.child.close()
+  expect(await two?.age(['org_1'])).toBeNull()
 })
 
 const metricsWith = async (requests: number, pause: number, bytes: number): Promise<ProcessMetrics> => {

@@ -1,7 +1,8 @@
-/** Answers what child processes ask the primary: limits, sums of metrics, and the state of development tools. */
+/** Answers what child processes ask the primary: limits, marks of writes, sums of metrics, and the state of development tools. */
 import type { ServedProcess } from './child-process.ts'
 import type { Assignment } from './peers.ts'
 import { countForProcesses } from './shared-limiter.ts'
+import { keepMarksForProcesses } from './shared-marks.ts'
 import { makeMetricSums, type ProcessMetrics } from './sum-metrics.ts'
 
 type Needs = { all: ReadonlySet<ServedProcess>; assign: () => Assignment }
@@ -17,6 +18,7 @@ const within = <T>(ms: number, answer: Promise<T | undefined>): Promise<T | unde
 
 export const shareBetween = ({ all, assign }: Needs) => {
   const countLimits = countForProcesses()
+  const keepMarks = keepMarksForProcesses()
   const sums = makeMetricSums()
   const lastMetrics = new Map<ServedProcess, ProcessMetrics>()
 
@@ -38,6 +40,7 @@ export const shareBetween = ({ all, assign }: Needs) => {
     connect: (process: ServedProcess): void => {
       const { wire } = process
       countLimits(wire)
+      keepMarks(wire)
       wire.on('join', assign)
       wire.on('sums', scrape)
       wire.on('last-metrics', (metrics: ProcessMetrics) => {

@@ -1,5 +1,6 @@
 /** The primary: starts the processes of the service, replaces those that end, and stops them together. */
 import cluster from 'node:cluster'
+import { randomBytes } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Log } from '../ground/log.ts'
 import { type ProcessRole, type ServedProcess, startProcess } from './child-process.ts'
@@ -49,7 +50,8 @@ export const makeSupervisor = ({ plan, databaseUrl, drainDelayMs, log }: Needs):
   const slots: Slot[] = []
   const all = new Set<ServedProcess>()
   const port = (): number | undefined => slots.map(({ current }) => current.port()).find((bound) => bound !== undefined)
-  const shared = shareBetween({ all, assign: () => ({ databaseUrl, port: port() }) })
+  const group = randomBytes(6).toString('hex')
+  const shared = shareBetween({ all, assign: () => ({ databaseUrl, port: port(), group }) })
   let stopping: Exclude<StopOrder, 'retire'> | undefined
   let restarting: Promise<void> | undefined
   const stopped = new AbortController()

@@ -39,13 +39,15 @@ export type SubmitNeeds = {
   idempotency: Idempotency
   drafts: DraftEmails
   send: SendMessage<EmailDraft>
+  /** Called with the org after a message was sent or refused. */
+  wrote?: ((subjects: readonly string[]) => void | Promise<void>) | undefined
   log: Log
 }
 
 const required = { scope: 'send:email' } as const
 
 export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit => {
-  const { admission, tenants, idempotency, drafts, send, log, parser, clock } = needs
+  const { admission, tenants, idempotency, drafts, send, wrote, log, parser, clock } = needs
   const explain = makeExplainRefusal(needs.callers)
 
   const sendClaimed = async (
@@ -62,6 +64,8 @@ export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit 
         await idempotency.free(claim).catch((err) => log.error({ err }, 'idempotency key release failed'))
       }
       throw error
+    } finally {
+      await wrote?.([caller.orgId])
     }
   }
 

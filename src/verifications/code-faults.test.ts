@@ -6,6 +6,7 @@ import { simulated } from '../../test/clients/texter.ts'
 import { verifier, wrong } from '../../test/clients/verifier.ts'
 import { expectRefusal } from '../../test/expect/refusal.ts'
 import { openLogFile } from '../../test/service/log-file.ts'
+import { withoutDatabase } from '../../test/service/lost-database.ts'
 import { startTestService, type TestService, testService } from '../../test/service/service.ts'
 import { HandoverError } from '../providers/handover.ts'
 import type { Sms } from '../providers/sms/sms-provider.ts'
@@ -25,19 +26,6 @@ const whileLost = async <T>(service: TestService, when: string, work: () => Prom
     return await work()
   } finally {
     await sql(`drop trigger cut on ${when.split(' on ')[1]}`)
-  }
-}
-
-/** While `work` runs, no process can reach the database. */
-const withoutDatabase = async <T>(service: TestService, work: () => Promise<T>): Promise<T> => {
-  const name = new URL(service.database.url).pathname.slice(1)
-  const { sql } = t.database
-  await sql(`alter database ${name} with allow_connections false`)
-  await sql('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
-  try {
-    return await work()
-  } finally {
-    await sql(`alter database ${name} with allow_connections true`)
   }
 }
 
@@ -174,7 +162,7 @@ describe('the database', () => {
     const id = await own.started()
     const code = await own.code(id)
     const neverSeen = await service.key(own.orgId)
-    await withoutDatabase(service, async () => {
+    await withoutDatabase(service.database, async () => {
       for (const key of [own.live, neverSeen]) {
         expectRefusal(await own.start({}, { key, ...keyed('down') }), 'UNAVAILABLE')
         expectRefusal(await own.check(id, code, { key }), 'UNAVAILABLE')

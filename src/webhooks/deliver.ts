@@ -40,6 +40,8 @@ type Needs = {
   random?: () => number
   /** Called with how long a delivery was due before its attempt. */
   measureLag?: (milliseconds: number) => void
+  /** Called before each attempt, so that a receiver can read what the event is about. */
+  beforeSend?: ((orgId: string) => void | Promise<void>) | undefined
 }
 
 const idsOf = (queues: EndpointQueue[]) => ({
@@ -77,6 +79,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
       db,
       vault,
       send,
+      beforeSend: needs.beforeSend ?? (() => undefined),
       log,
       health,
       readDue: makeReadDue({ db, clock }),

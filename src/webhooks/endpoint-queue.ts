@@ -38,6 +38,8 @@ type Needs = {
   db: Db
   vault: Vault
   send: AttemptDelivery
+  /** Called before each attempt. */
+  beforeSend: (orgId: string) => void | Promise<void>
   log: Log
   health: EndpointHealth
   readDue: ReadDue
@@ -50,7 +52,8 @@ type Needs = {
 }
 
 export const makeRunQueue = (needs: Needs): RunQueue => {
-  const { db, vault, send, log, health, readDue, dueFor, decide, record, release, dropExpiredSecret } = needs
+  const { db, vault, send, beforeSend, log, health, readDue, dueFor, decide, record, release, dropExpiredSecret } =
+    needs
 
   return (queue, shouldStop) => {
     const { org_id: orgId, endpoint_id: endpointId } = queue
@@ -83,6 +86,7 @@ export const makeRunQueue = (needs: Needs): RunQueue => {
 
     const attemptOnce = async (to: DeliveryTarget, delivery: DueDelivery): Promise<Outcome> => {
       const { id, event, environment, tenant_id: tenantId, payload, attempt_count, traceparent } = delivery
+      await beforeSend(queue.org_id)
       const attempt = await send(to, { id, event, environment, tenantId, payload, traceparent }, attempt_count + 1)
       return decide(queue, delivery, attempt)
     }

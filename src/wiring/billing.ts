@@ -10,7 +10,6 @@ import { makeChangePlan } from '../orgs/change-plan.ts'
 import { makeChangeSmsGeo } from '../orgs/change-sms-geo.ts'
 import { type LocalPayments, makeLocalPayments } from '../providers/payments/local-payments.ts'
 import type { PaymentProvider } from '../providers/payments/payment-provider.ts'
-import { makeStripePayments } from '../providers/payments/stripe-payments.ts'
 import { makeOwnSmsGeo } from '../team/own-sms-geo.ts'
 import { makeReadUsage } from '../usage/read.ts'
 import type { Foundation } from './foundation.ts'
@@ -19,10 +18,12 @@ import type { Platform } from './platform.ts'
 
 type Payments = { provider: PaymentProvider | undefined; local?: LocalPayments }
 
-const openPayments = ({ config, clock, vault, baseUrl }: Foundation): Payments => {
+/** The library of Stripe is loaded only where it is used. */
+const openPayments = async ({ config, clock, vault, baseUrl }: Foundation): Promise<Payments> => {
   const { provider: settings } = config.payments
   if (settings?.name === 'stripe') {
     const returnUrl = () => `${baseUrl.read()}/settings/billing`
+    const { makeStripePayments } = await import('../providers/payments/stripe-payments.ts')
     return { provider: makeStripePayments({ ...settings, clock, returnUrl }) }
   }
   if (!settings) return { provider: undefined }
@@ -45,10 +46,10 @@ const makeCallbacks = (
   }
 }
 
-export const makeBilling = (foundation: Foundation, { usage }: Platform, { mail }: People) => {
+export const makeBilling = async (foundation: Foundation, { usage }: Platform, { mail }: People) => {
   const { config, db, clock, log, audit, caches, baseUrl } = foundation
   const { forget } = caches
-  const payments = openPayments(foundation)
+  const payments = await openPayments(foundation)
   const { provider } = payments
   const settlePlan = makeSettlePlan({ changePlan: makeChangePlan({ clock, audit, forget }) })
   const endSubscriptions = makeEndSubscriptions({ db, clock, settlePlan })
@@ -72,4 +73,4 @@ export const makeBilling = (foundation: Foundation, { usage }: Platform, { mail 
   }
 }
 
-export type BillingModule = ReturnType<typeof makeBilling>
+export type BillingModule = Awaited<ReturnType<typeof makeBilling>>

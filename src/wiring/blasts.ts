@@ -9,7 +9,7 @@ import type { Platform } from './platform.ts'
 import type { Sending } from './sending.ts'
 
 export const makeBlasts = (
-  { db, clock, log, audit, appendEvents, idempotency }: Foundation,
+  { db, reads, clock, log, audit, appendEvents, idempotency }: Foundation,
   { usage }: Platform,
   { messages, templates }: Sending,
 ) => {
@@ -26,7 +26,7 @@ export const makeBlasts = (
   return {
     send: makeSendToAudience({ ...check, log, jobs }),
     estimate: makeEstimateSend(check),
-    read: makeReadJobs({ db }),
+    read: makeReadJobs({ db: reads.db }),
     cancel: makeCancelJob({ db, clock, audit, appendEvents }),
   }
 }

@@ -63,10 +63,10 @@ import type { Team } from './team.ts'
 export const makeDashboardCookies = ({ config, baseUrl }: Foundation): Cookies =>
   makeCookies(() => config.production || baseUrl.read().startsWith('https:'))
 
-const makeAuditRoutes = ({ config, db, clock, log, audit }: Foundation): DashboardRoute[] => {
+const makeAuditRoutes = ({ config, db, reads, clock, log, audit }: Foundation): DashboardRoute[] => {
   const { auditSecrets: secrets, auditCutover: cutover } = config
   return auditRoutes({
-    list: makeListAudit({ db }),
+    list: makeListAudit({ db: reads.db }),
     verify: makeVerifyEntries({ db, log, audit, secrets, cutover }),
     verifyChain: makeVerifyChainPage({ db, clock, log, secrets, cutover: cutover.at }),
   })
@@ -125,7 +125,8 @@ type Needs = {
 export const makeDashboardRoutes = (needs: Needs): DashboardRoute[] => {
   const { foundation, platform, sending, senders, resources, people, team } = needs
   const { billing, exports, health, oauth, sso, scim } = needs
-  const { config, db, clock, log, vault } = foundation
+  const { config, db, reads, clock, log, vault } = foundation
+  const readDb = reads.db
   const { serviceDomain } = config
   const cookies = makeDashboardCookies(foundation)
   return [
@@ -139,23 +140,23 @@ export const makeDashboardRoutes = (needs: Needs): DashboardRoute[] => {
     ...exportRoutes({ clock, ...exports }),
     ...dataExportRoutes(exports),
     ...statusRoutes({ health }),
-    ...dashboardKeyRoutes({ db, clock, manage: resources.keys }),
+    ...dashboardKeyRoutes({ db: readDb, clock, manage: resources.keys }),
     ...makeAuditRoutes(foundation),
-    ...makeMessageRoutes(db, sending, resources),
+    ...makeMessageRoutes(readDb, sending, resources),
     ...orgRoutes({ db, manage: team.orgs, transfer: team.transfer, deleteOrg: team.deleteOrg, cookies, serviceDomain }),
-    ...teamRoutes({ db, clock, cookies, ...team }),
+    ...teamRoutes({ db: readDb, clock, cookies, ...team }),
     ...directoryRoutes({ ...scim, db, baseUrl: foundation.baseUrl.read }),
     ...domainDashboardRoutes({ manage: sending.manageDomains, hosts: sending.mailHosts }),
-    ...webhookDashboardRoutes({ db, messages: sending.messages.read, ...resources.webhooks }),
+    ...webhookDashboardRoutes({ db: readDb, messages: sending.messages.read, ...resources.webhooks }),
     ...dashboardAnalyticsRoutes({ read: resources.analytics }),
-    ...overviewRoutes({ db, clock, ...resources }),
-    ...makeRecipientRoutes(db, resources),
-    ...makeSenderRoutes(db, senders, resources),
+    ...overviewRoutes({ db: readDb, clock, ...resources }),
+    ...makeRecipientRoutes(readDb, resources),
+    ...makeSenderRoutes(readDb, senders, resources),
     ...billingRoutes(billing),
     ...smsGeoRoutes(billing),
     ...oauthRoutes({ db, clock, ...oauth }),
-    ...dashboardTenantRoutes({ db, clock, ...resources.tenants, usage: resources.usage }),
-    ...dashboardProjectRoutes({ db, manage: resources.projects }),
-    ...dashboardIpPoolRoutes({ db, manage: resources.ipPools }),
+    ...dashboardTenantRoutes({ db: readDb, clock, ...resources.tenants, usage: resources.usage }),
+    ...dashboardProjectRoutes({ db: readDb, manage: resources.projects }),
+    ...dashboardIpPoolRoutes({ db: readDb, manage: resources.ipPools }),
   ]
 }

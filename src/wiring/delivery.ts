@@ -10,7 +10,7 @@ import type { Replacements } from './replacements.ts'
 import type { Sending } from './sending.ts'
 
 export const makeDelivery = (
-  { config, db, clock, log, vault, audit, appendEvents, measure }: Foundation,
+  { config, db, reads, clock, log, vault, audit, appendEvents, measure }: Foundation,
   { agent, emailProvider }: Sending,
   replacements: Replacements,
 ) => {
@@ -31,6 +31,7 @@ export const makeDelivery = (
         notify,
         log,
         measureLag: (lagMs) => measure.claimLag('deliveries', lagMs),
+        beforeSend: reads.wrote && ((orgId) => reads.wrote?.([orgId])),
       }),
       log,
     }),

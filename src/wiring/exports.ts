@@ -21,10 +21,11 @@ const providerIdsOf = ({ google, github, oidc }: SignInConfig): Map<string, stri
 }
 
 export const makeExports = (foundation: Foundation, { recordPersonal }: People, replacements: Replacements) => {
-  const { config, db, clock, log, limiter, audit } = foundation
+  const { config, db, reads, clock, log, limiter, audit } = foundation
   const store = replacements.exportStore ?? openFileStore(config.exportStore, config.awsRegion)
-  const shared = { db, clock, log, limiter, audit, store, writeOrg: makeWriteOrg({ db, clock }) }
-  const run = makeRunExports(shared)
+  const writeOrg = makeWriteOrg({ db: reads.snapshots, clock })
+  const shared = { db, clock, log, limiter, audit, store, writeOrg }
+  const run = makeRunExports({ ...shared, writeAgain: makeWriteOrg({ db, clock }) })
   const loop = makeClaimLoop({ name: 'exports', log, claim: run.claim, work: run.work, concurrency: 1, idleMs: 1_000 })
   const retention = makeExportRetention(shared)
   return {

@@ -16,11 +16,11 @@ import { type Metrics, makeMetrics } from '../http/metrics.ts'
 import { makeIdempotency } from '../idempotency/claims.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import { makeMemoryLimiter } from '../limits/memory.ts'
-import { makeRedisLimiter } from '../limits/redis.ts'
 import type { Peers } from '../processes/peers.ts'
 import { readSetting } from '../settings/store.ts'
 import { openTracer } from '../traces/open-tracer.ts'
 import { makeMeasurements, measureDatabase } from './measurements.ts'
+import { openReads } from './replica.ts'
 
 /** The configuration with the master key, which is configured or was made at the first start. */
 export type ServiceConfig = Config & { masterKey: Buffer }
@@ -31,6 +31,7 @@ const openLimiter = async ({ config, log, countFault, peers }: LimiterNeeds): Pr
   if (config.rateLimiter === 'off') return undefined
   const { redisUrl: url, redisPrefix: prefix } = config
   if (url === undefined) return peers?.limiter ?? makeMemoryLimiter()
+  const { makeRedisLimiter } = await import('../limits/redis.ts')
   return makeRedisLimiter({ url, log, prefix, countFault })
 }
 
@@ -104,6 +105,7 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
   const stopMeasuring = measurePauses(metrics, log)
   const { clock, moved } = await openClock(config, db, peers)
   measureDatabase(metrics, { db, clock })
+  const { reads, close: closeReads } = await openReads({ config, url, db, log, metrics, peers })
   const limiter = await openLimiter({ config, log, countFault: measure.limiterFault, peers })
   const caches = await openOrgCaches({ db, log })
   const { audit, writtenEntries } = openAudit(config, db, clock, log)
@@ -113,6 +115,8 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
     url,
     log,
     db,
+    /** For requests that only read: from the replica, if there is one. */
+    reads,
     peers,
     clock,
     /** The same clock where it can be moved. */
@@ -139,6 +143,7 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
       await announcer.close()
       await caches.close()
       await limiter?.close()
+      await closeReads()
       await db.close()
       stopMeasuring()
       endTracing?.()

@@ -83,12 +83,13 @@ type Needs = {
 
 const makeApi = (needs: Needs, readBody: ReadBody, web: WebPages | undefined): FastifyInstance => {
   const { foundation, platform, routes, stopping, replacements } = needs
-  const { config, log, metrics, idempotency } = foundation
+  const { config, log, metrics, idempotency, reads } = foundation
   const { httpAdmission: admission, tenants } = platform
   return makeServer({
     routes,
     admit: makeAdmitRequest({ admission, authenticate: makeHttpAuthenticate(needs) }),
-    serve: makeServe({ idempotency, tenants, log, checkResponses: replacements.checkResponses ?? false }),
+    serve: makeServe({ idempotency, tenants, reads, log, checkResponses: replacements.checkResponses ?? false }),
+    wrote: reads.wrote,
     log,
     metrics,
     requestTimeoutMs: config.requestTimeoutMs,
@@ -197,7 +198,7 @@ const registerDev = (app: FastifyInstance, needs: Needs, parser: MailParser): vo
 
 const registerDashboard = (app: FastifyInstance, needs: Needs, readBody: ReadBody): void => {
   const { foundation, platform, oauth, dashboardRoutes: routes, replacements } = needs
-  const { config: proxies, clock, limiter, log } = foundation
+  const { config: proxies, clock, limiter, log, reads } = foundation
   const baseUrl = foundation.baseUrl.read
   const entrance = makeEntrance({
     sessions: platform.sessions,
@@ -206,14 +207,15 @@ const registerDashboard = (app: FastifyInstance, needs: Needs, readBody: ReadBod
   })
   const checkResponses = replacements.checkResponses ?? false
   const runClaimed = makeRunClaimed({ idempotency: foundation.idempotency, log })
-  serveDashboard(app, { routes, entrance, proxies, readBody, runClaimed, log, checkResponses })
+  serveDashboard(app, { routes, entrance, proxies, readBody, runClaimed, reads, log, checkResponses })
   serveOAuth(app, { ...oauth, findSession: entrance.find, clock, limiter, baseUrl, proxies, readBody })
 }
 
 const registerDirectory = (app: FastifyInstance, { foundation, scim }: Needs, readBody: ReadBody): void => {
-  const { config: proxies, limiter, clock, baseUrl } = foundation
+  const { config: proxies, limiter, clock, log, baseUrl, reads } = foundation
   const { tokens } = scim
-  serveDirectory(app, { routes: scimRoutes(scim), tokens, limiter, clock, proxies, readBody, baseUrl: baseUrl.read })
+  const shared = { limiter, clock, log, proxies, readBody, baseUrl: baseUrl.read, wrote: reads.wrote }
+  serveDirectory(app, { routes: scimRoutes(scim), tokens, ...shared })
 }
 
 export const makeHttp = (needs: Needs): FastifyInstance => {
@@ -272,6 +274,7 @@ export const makeSmtp = ({ foundation, platform, sending }: Needs): Submission |
     config: config.submission,
     drafts: sending.messages.emails.drafts,
     send: sending.messages.emails.send,
+    wrote: foundation.reads.wrote,
     production: config.production,
   })
 }

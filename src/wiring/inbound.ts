@@ -11,13 +11,13 @@ import type { Foundation } from './foundation.ts'
 type Needs = { suppress: Suppress; messages: Messages }
 
 export const makeInbound = (foundation: Foundation, { suppress, messages }: Needs) => {
-  const { config, db, clock, log, appendEvents } = foundation
+  const { config, db, reads, clock, log, appendEvents } = foundation
   const takeSms = makeTakeSms({ db, clock, log, suppress, appendEvents, handovers: messages.sms.handovers })
   return {
     takeSms,
     ...makeLongSms({ db, clock, log, takeSms }),
     takeEmail: makeTakeEmail({ db, clock, log, appendEvents }),
-    read: makeReadInbound({ db }),
+    read: makeReadInbound({ db: reads.db }),
     redact: makeRedactInbound({ db, clock, contentDays: config.messageContentDays }),
   }
 }

@@ -30,11 +30,17 @@ import type { Sending } from './sending.ts'
 import { tenantErasureSteps } from './tenant-erasure.ts'
 
 /** A module with scheduled work of a tenant adds itself to the list. */
-const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, sending: Sending) => {
+const makeTenants = ({ db, reads, clock, audit, appendEvents, caches }: Foundation, sending: Sending) => {
   const { messages } = sending
   const { forget } = caches
   return {
-    lifecycle: makeTenantLifecycle({ db, clock, audit, forget, cancelScheduled: [messages.forTenant.cancel] }),
+    lifecycle: makeTenantLifecycle({
+      db: reads.db,
+      clock,
+      audit,
+      forget,
+      cancelScheduled: [messages.forTenant.cancel],
+    }),
     erase: makeEraseTenant({
       db,
       clock,
@@ -46,26 +52,27 @@ const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, sen
   }
 }
 
-const makeAudiences = ({ db, clock, audit }: Foundation) => {
+const makeAudiences = ({ db, reads, clock, audit }: Foundation) => {
+  const readDb = reads.db
   const findOrCreate = makeFindOrCreate({ clock, audit })
   return {
-    manage: makeManageAudiences({ db, clock, audit }),
-    members: makeManageMembers({ db, clock, findOrCreate }),
+    manage: makeManageAudiences({ db: readDb, clock, audit }),
+    members: makeManageMembers({ db: readDb, clock, findOrCreate }),
     importCsv: makeImportCsv({ db, clock, audit }),
-    exportCsv: makeExportCsv({ db }),
-    contacts: makeManageContacts({ db, clock, audit, findOrCreate }),
-    findContacts: makeFindContacts({ db }),
+    exportCsv: makeExportCsv({ db: readDb }),
+    contacts: makeManageContacts({ db: readDb, clock, audit, findOrCreate }),
+    findContacts: makeFindContacts({ db: readDb }),
   }
 }
 
 const makeWebhooks = (
-  { db, clock, limiter, vault, audit }: Foundation,
+  { reads, clock, limiter, vault, audit }: Foundation,
   { agent }: Sending,
   delivery: WebhookDelivery,
 ) => ({
-  manage: makeManageWebhooks({ db, clock, audit, vault, agent }),
+  manage: makeManageWebhooks({ db: reads.db, clock, audit, vault, agent }),
   fire: makeFireWebhooks({
-    db,
+    db: reads.db,
     clock,
     audit,
     vault,
@@ -78,23 +85,24 @@ const makeWebhooks = (
 type Needs = { foundation: Foundation; platform: Platform; sending: Sending; delivery: WebhookDelivery }
 
 export const makeResources = ({ foundation, platform, sending, delivery }: Needs) => {
-  const { db, clock, log, caches, audit } = foundation
+  const { db, reads, clock, log, caches, audit } = foundation
+  const readDb = reads.db
   const { forget } = caches
   return {
-    analytics: makeReadAnalytics({ db, clock }),
+    analytics: makeReadAnalytics({ db: readDb, clock }),
     audiences: makeAudiences(foundation),
     blasts: makeBlasts(foundation, platform, sending),
-    dlt: makeManageDlt({ db, clock, audit, forget }),
-    ipPools: makeManageIpPools({ db, clock, audit, simulated: sending.simulated, forget }),
-    keys: makeManageKeys({ db, clock, audit, forget }),
-    pools: makeManagePools({ db, clock, audit, forget }),
-    projects: makeManageProjects({ db, clock }),
+    dlt: makeManageDlt({ db: readDb, clock, audit, forget }),
+    ipPools: makeManageIpPools({ db: readDb, clock, audit, simulated: sending.simulated, forget }),
+    keys: makeManageKeys({ db: readDb, clock, audit, forget }),
+    pools: makeManagePools({ db: readDb, clock, audit, forget }),
+    projects: makeManageProjects({ db: readDb, clock }),
     suppressions: {
       add: makeAddSuppressions({ db, clock, audit }),
       remove: makeRemoveSuppression({ db, clock, audit, log }),
-      find: makeFindSuppressions({ db }),
+      find: makeFindSuppressions({ db: readDb }),
     },
-    templates: makeManageTemplates({ db, clock, audit, forget }),
+    templates: makeManageTemplates({ db: readDb, clock, audit, forget }),
     tenants: { create: platform.createTenants, ...makeTenants(foundation, sending) },
     usage: makeReadUsage({ db, usage: platform.usage }),
     webhooks: makeWebhooks(foundation, sending, delivery),

@@ -49,7 +49,8 @@ export type Modules = Pick<Foundation, 'db' | 'clock' | 'audit' | 'writtenEntrie
 type Needs = { foundation: Foundation; sending: Sending; senders: SmsRegistration; resources: Resources }
 
 export const makeRoutes = ({ foundation, sending, senders, resources }: Needs): Route[] => {
-  const { db, clock } = foundation
+  const { clock, reads } = foundation
+  const { db } = reads
   const { messages, templates, manageDomains } = sending
   const { audiences, blasts, tenants } = resources
   return [

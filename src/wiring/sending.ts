@@ -52,7 +52,7 @@ const makeDomains = (foundation: Foundation, replacements: Replacements) => {
     checkDns: makeCheckDns({ servers: config.dnsServers }),
   })
   const manage = makeManageDomains({
-    db,
+    db: foundation.reads.db,
     clock,
     audit,
     appendEvents,
@@ -122,6 +122,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
   const followJobs = makeFollowJobs({ db, clock, log, appendEvents })
   const messages = openMessages({
     db,
+    readDb: foundation.reads.db,
     clock,
     log,
     usage,

@@ -1,6 +1,7 @@
 /** Members, invitations, orgs and accounts, as people manage them in the dashboard. */
 import { makeDeleteLog } from '../audit/delete-log.ts'
 import { makeEraseActorWithin } from '../audit/erase-actor.ts'
+import { cancelJobsOfOrg } from '../blasts/store/job-rows.ts'
 import { stopJobsOfOrg } from '../exports/store/export-job-rows.ts'
 import { assignedNumbers } from '../senders/store/phone-number-rows.ts'
 import { endSsoOfOrg } from '../sso/end-sso.ts'
@@ -75,6 +76,8 @@ export const makeTeam = (needs: Needs) => {
     ...shared,
     // Modules with work under way for an org add themselves to this list.
     endWork: [
+      // Before the messages: afterwards no job adds any.
+      (tx, work) => tx.change(cancelJobsOfOrg, work),
       sending.messages.cancelOfOrg,
       (tx, { orgId }) => tx.change(deleteEndpointsOfOrg, { orgId }),
       endSsoOfOrg,
@@ -99,6 +102,7 @@ export const makeTeam = (needs: Needs) => {
       ...shared,
       throttle: people.throttle,
       leave: makeLeaveOrgs({ movePointer, close }),
+      endWork: [needs.oauth.endGrants.ofAccount],
       eraseActor: makeEraseActorWithin({ log, secrets, cutover }),
     }),
     purgeOrgs: makePurgeOrgs({

@@ -6,7 +6,10 @@ import { eraseTenantSubjects } from '../blasts/store/winner-rows.ts'
 import type { Statement } from '../db/statement.ts'
 import { eraseTenantOutbox } from '../events/store.ts'
 import { eraseTenantClaims } from '../idempotency/store.ts'
+import { eraseTenantSmsParts } from '../inbound/store/sms-parts.ts'
 import { eraseTenantInbound } from '../inbound/store.ts'
+import { eraseTenantOutboxMails } from '../providers/outbox/store.ts'
+import { eraseTenantReceipts } from '../providers/sms/smpp/store.ts'
 import {
   eraseTenantPoolRecipients,
   eraseTenantPools,
@@ -32,6 +35,9 @@ export const tenantErasureSteps = ({
   { counts: 'messages_redacted', run: messages.forTenant.eraseMessages },
   { counts: 'message_events_deleted', run: messages.forTenant.eraseEvents },
   { counts: 'inbound_deleted', run: (tx, rows) => tx.change(eraseTenantInbound, rows) },
+  uncounted(eraseTenantSmsParts),
+  uncounted(eraseTenantReceipts),
+  uncounted(eraseTenantOutboxMails),
   { run: verifications.eraseForTenant },
   uncounted(eraseTenantSubjects),
   uncounted(eraseTenantSenderNames),

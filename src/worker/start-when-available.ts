@@ -24,6 +24,8 @@ export const startWhenAvailable = async ({ start, undo, log, stopping, pauseMs =
       return
     } catch (error) {
       await undo().catch(() => undefined)
+      // A start that the end of the process cut off is not a fault.
+      if (stopping.aborted) return
       if (!isTemporary(error)) throw error
       log.error({ err: error }, 'worker start failed, retrying')
       await sleep(pauseMs, undefined, { signal: stopping }).catch(() => undefined)

@@ -63,8 +63,8 @@ test('A-328 AD-133 an export that is killed half way is begun again, and its fil
   await blocker.query('lock table dlt_templates in access exclusive mode')
   const first = startWorker()
   const waiting = `select 1 from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock' and query ilike 'copy%dlt_templates%'`
-  await expect.poll(() => database.sql(waiting), { timeout: 30_000 }).toHaveLength(1)
+    where datname = current_database() and wait_event_type = 'Lock' and query like 'copy%"type":"dlt_template"%'`
+  await expect.poll(() => database.sql(waiting), { timeout: 60_000 }).toHaveLength(1)
   first.kill('SIGKILL')
   await once(first, 'exit')
   await blocker.query('rollback')
@@ -74,7 +74,7 @@ test('A-328 AD-133 an export that is killed half way is begun again, and its fil
   // The claim of the dead worker ends.
   await database.sql('update export_jobs set due_at = created_at where id = $1', [id])
   const second = startWorker()
-  await expect.poll(async () => (await jobOf(id)).status, { timeout: 30_000 }).toBe('completed')
+  await expect.poll(async () => (await jobOf(id)).status, { timeout: 60_000 }).toBe('completed')
   second.kill('SIGTERM')
   await once(second, 'exit')
   const { file, attempts, rows } = await jobOf(id)
@@ -84,4 +84,4 @@ test('A-328 AD-133 an export that is killed half way is begun again, and its fil
   const types = lines.map((line) => JSON.parse(line).type as string)
   expect(types.filter((type) => type === 'message')).toHaveLength(many)
   expect(lines).toHaveLength(Number(rows) + 1)
-}, 90_000)
+}, 180_000)

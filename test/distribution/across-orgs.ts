@@ -30,6 +30,7 @@ export const acrossOrgs: Record<string, string[]> = {
     'signin.list_memberships',
     'signin.find_filing_org',
     'oauth.end_grant_of_user',
+    'oauth.end_grants_of_account',
     'oauth.list_grants_of_user',
     'oauth.list_org_choices',
     'audit.entries_of_actor',

@@ -86,6 +86,21 @@ test('an error message never contains the value of a secret', () => {
   }
 })
 
+test('A replica needs the primary in DATABASE_URL, and its lag has bounds', () => {
+  const url = 'postgres://u:secret@h/d'
+  expect(faultsOf({ DATABASE_READ_URL: url })).toEqual([
+    'DATABASE_URL is required by DATABASE_READ_URL and must be a postgres:// URL of a PostgreSQL 15 or newer server.',
+  ])
+  expect(faultsOf({ DATABASE_URL: url, DATABASE_READ_URL: 'hunter2', DATABASE_READ_MAX_LAG_MS: '999' })).toEqual([
+    'DATABASE_READ_URL must be a postgres:// URL of a streaming replica of the server in DATABASE_URL.',
+    'DATABASE_READ_MAX_LAG_MS must be a whole number from 1000 to 60000, not "999".',
+  ])
+  expect(readConfig({ DATABASE_URL: url, DATABASE_READ_URL: url })).toMatchObject({
+    databaseReadUrl: url,
+    databaseReadMaxLagMs: 10_000,
+  })
+})
+
 test('production reports every missing and every forbidden variable at once', () => {
   expect(
     faultsOf({

@@ -57,6 +57,9 @@ export type Config = {
   serviceDomain: string
   databaseUrl: string | undefined
   databasePoolSize: number
+  /** A streaming replica for requests that only read. */
+  databaseReadUrl: string | undefined
+  databaseReadMaxLagMs: number
   dataDir: string
   redisUrl: string | undefined
   redisPrefix: string
@@ -264,6 +267,8 @@ export const readConfig = (given: NodeJS.ProcessEnv, terminal = process.stderr.i
     serviceDomain: values.SERVICE_DOMAIN ?? 'tidings.test',
     databaseUrl: values.DATABASE_URL,
     databasePoolSize: values.DATABASE_POOL_SIZE ?? 10,
+    databaseReadUrl: values.DATABASE_READ_URL,
+    databaseReadMaxLagMs: values.DATABASE_READ_MAX_LAG_MS ?? 10_000,
     dataDir: values.DATA_DIR ?? './.data',
     redisUrl: values.REDIS_URL,
     redisPrefix: values.REDIS_PREFIX ?? 'tidings:',

@@ -66,6 +66,22 @@ export const variables = {
     fallback: '10',
     about: 'Database connections per process. Concurrent requests share statements, so a few are enough.',
   }),
+  DATABASE_READ_URL: variable({
+    accepts: accept.url(
+      'a postgres:// URL of a streaming replica of the server in DATABASE_URL',
+      'postgres:',
+      'postgresql:',
+    ),
+    about:
+      'Streaming replica of the server in `DATABASE_URL`, for lists, reads, analytics and exports. A caller that has just written reads from `DATABASE_URL` until the replica has its write. It names one server, not a load balancer in front of several.',
+    secret: true,
+  }),
+  DATABASE_READ_MAX_LAG_MS: variable({
+    accepts: accept.wholeNumber(1_000, 60_000),
+    fallback: '10000',
+    about:
+      'While the replica is further behind than this, or cannot be reached, all requests read from `DATABASE_URL`.',
+  }),
   DATA_DIR: variable({
     accepts: accept.nonEmptyText('a folder'),
     fallback: './.data',
@@ -73,7 +89,8 @@ export const variables = {
   }),
   REDIS_URL: variable({
     accepts: accept.url('a redis:// or rediss:// URL', 'redis:', 'rediss:'),
-    about: 'Redis server for rate limits shared by several processes. If not set, each process counts on its own.',
+    about:
+      'Redis server for rate limits that several processes share, and for their marks of writes if there is a replica. If not set, each process counts on its own.',
     secret: true,
   }),
   REDIS_PREFIX: variable({

@@ -20,6 +20,12 @@ const providerFaults = (values: VariableValues, isMissing: IsMissing): string[] 
   return faults
 }
 
+/** The embedded server has no replicas. */
+const replicaFaults = (values: VariableValues, isMissing: IsMissing): string[] =>
+  values.DATABASE_READ_URL !== undefined && isMissing('DATABASE_URL')
+    ? [required('DATABASE_URL', 'by DATABASE_READ_URL')]
+    : []
+
 /** TLS on the SMTP port needs both files. Outside production it is optional: without files the port has no TLS. */
 const submissionFaults = (values: VariableValues, isMissing: IsMissing): string[] => {
   if (values.SMTP_SUBMISSION_PORT === undefined) return []
@@ -122,6 +128,7 @@ export const ruleFaults = (env: NodeJS.ProcessEnv, values: VariableValues): stri
   const isMissing: IsMissing = (name) => !env[name]?.trim() && !env[fileVariableOf(name)]?.trim()
   return [
     ...providerFaults(values, isMissing),
+    ...replicaFaults(values, isMissing),
     ...submissionFaults(values, isMissing),
     ...inboundFaults(values, isMissing),
     ...signInFaults(values, isMissing),

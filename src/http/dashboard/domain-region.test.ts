@@ -1,4 +1,5 @@
 /** Moves a domain to another region while its provider, Amazon SES on loopback, has an identity for it. */
+import { readFileSync } from 'node:fs'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { withTrail } from '../../../test/audit/trail.ts'
 import { domainClient } from '../../../test/clients/domain-client.ts'
@@ -6,6 +7,7 @@ import { person } from '../../../test/clients/team-client.ts'
 import { watchTables } from '../../../test/expect/refusal.ts'
 import { startSesServer } from '../../../test/servers/ses.ts'
 import { startTestService } from '../../../test/service/service.ts'
+import { regions } from '../../domains/region.ts'
 
 vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIDEXAMPLE')
 vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'secret')
@@ -54,6 +56,68 @@ test('A-298 creates the identity in the new region with the same key, and then r
     `DELETE /v2/email/identities/${name} us-east-1`,
   ])
   expect(await originOf(id)).toBe('created')
+})
+
+const documented = readFileSync('docs/domains.md', 'utf8')
+const documentedRegions = [...(/^\| `region` \|.*$/m.exec(documented)?.[0] ?? '').matchAll(/`([a-z]+-[a-z]+-\d)`/g)]
+const everyRegion = [...new Set(documentedRegions.map(([, region]) => region as string))]
+
+test('the documented regions are those that a domain can have', () => {
+  expect(everyRegion.toSorted()).toEqual([...regions].toSorted())
+})
+
+/** The requests of a mail from the domain, which the provider refuses. */
+const sentIn = async (id: string, name: string): Promise<string[]> => {
+  await t.database.sql(`update domains set status = 'verified' where id = $1`, [id])
+  ses.faults.push({ on: /outbound-emails/, fault: { status: 400, type: 'MessageRejected' } })
+  ses.requests.length = 0
+  const body = { from: `a@${name}`, to: ['bob@reader.test'], subject: 'Hi', text: 'Hi' }
+  const reply = await t.ask('POST', '/api/v1/emails', { key: acme.keys.live, body })
+  expect([reply.status, reply.body.error.code]).toEqual([500, 'INTERNAL_ERROR'])
+  ses.faults.length = 0
+  return [...ses.requests]
+}
+
+test.each(everyRegion)(
+  'A-298 a domain of %s is created, moved and removed in its region, and sends there',
+  async (region) => {
+    const regionsAsked = () => [...new Set(ses.requests.map((line) => line.split(' ').at(-1)))]
+    const name = `shop${++count}.example.com`
+    ses.requests.length = 0
+    const id = await domains.added(name, acme.keys.live, { region })
+    expect([ses.requests[0], regionsAsked()]).toEqual([`POST /v2/email/identities ${region}`, [region]])
+    const key = identityOf(name, region)?.privateKey
+    expect(key).toEqual(expect.any(String))
+
+    for (const other of everyRegion.filter((one) => one !== region)) {
+      ses.requests.length = 0
+      expect((await move(id, other)).body).toMatchObject({ region: other, status: 'pending' })
+      expect([identityOf(name, other)?.privateKey, identityOf(name, region)]).toEqual([key, undefined])
+      expect([ses.requests[0], ses.requests.at(-1)]).toEqual([
+        `POST /v2/email/identities ${other}`,
+        `DELETE /v2/email/identities/${name} ${region}`,
+      ])
+      const { records } = (await domains.get(id)).body
+      expect(JSON.stringify(records)).toContain(`feedback-smtp.${other}.amazonses.com`)
+      expect(JSON.stringify(records)).not.toContain(region)
+
+      expect(await sentIn(id, name)).toEqual([`POST /v2/email/outbound-emails ${other}`])
+      expect((await move(id, region)).body.region).toBe(region)
+    }
+
+    ses.requests.length = 0
+    expect((await domains.remove(id)).status).toBe(200)
+    expect([regionsAsked(), identityOf(name, region)]).toEqual([[region], undefined])
+  },
+)
+
+test('A-298 a region that is not documented is 422, and the provider is not asked', async () => {
+  const { id } = await known()
+  for (const region of ['eu-central-1', 'US-EAST-1', '', null, 'us-east-1.evil.test']) {
+    const reply = await leavesNoTrace(() => developer.ask('PATCH', `/api/internal/domains/${id}/region`, { region }))
+    expect([reply.status, reply.body.errors[0].path], String(region)).toEqual([422, ['region']])
+  }
+  expect(ses.requests).toEqual([])
 })
 
 test('A-298 the same region asks the provider nothing, and a test-mode domain never does', async () => {

@@ -5,12 +5,11 @@ import { Analytics } from '../../analytics/shapes.ts'
 import { type Figure, figures } from '../../analytics/store.ts'
 import type { Db } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
-import { findSetup } from '../../orgs/store.ts'
+import { readCondition } from '../../overview/store.ts'
 import { monthOf } from '../../usage/periods.ts'
 import type { ReadUsage } from '../../usage/read.ts'
 import { UsageReport } from '../../usage/shapes.ts'
 import { Webhook } from '../../webhooks/shapes.ts'
-import { listUnhealthyEndpoints } from '../../webhooks/store/endpoint-rows.ts'
 import { shownWebhook } from '../shown-webhook.ts'
 import { type DashboardRoute, defineDashboardRoute } from './dashboard-route.ts'
 import { environmentFilter } from './filters.ts'
@@ -60,12 +59,12 @@ export const overviewRoutes = ({ db, clock, analytics, usage }: Needs): Dashboar
       const scope = scopeOf(session, query.environment)
       const { orgId, tenantId, environment } = scope
       const period = monthOf(clock.now())
-      const [{ data }, used, setup, unhealthy] = await Promise.all([
+      const [{ data }, used, condition] = await Promise.all([
         analytics(scope, { days }),
         usage({ orgId, tenantId, environment, period, byKey: false }),
-        db.row(findSetup, { orgId }),
-        db.rows(listUnhealthyEndpoints, { orgId, limit: shownUnhealthy }),
+        db.rows(readCondition, { orgId, maxUnhealthy: shownUnhealthy }),
       ])
+      const [setup] = condition
       return {
         status: 200,
         body: {
@@ -74,7 +73,7 @@ export const overviewRoutes = ({ db, clock, analytics, usage }: Needs): Dashboar
           days: data,
           open_setup_steps: steps.filter((step) => !setup?.[step]),
           usage: used,
-          unhealthy_webhooks: unhealthy.map(shownWebhook),
+          unhealthy_webhooks: condition.filter((row) => row.id !== null).map(shownWebhook),
           pending_registrations: setup?.pending,
         },
       }

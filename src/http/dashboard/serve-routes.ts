@@ -5,6 +5,7 @@ import { isId } from '../../ground/ids.ts'
 import type { Log } from '../../ground/log.ts'
 import { withRequestId } from '../../ground/request-context.ts'
 import type { IdempotencyClaim } from '../../idempotency/claims.ts'
+import type { Reads } from '../../replica/reads.ts'
 import { jsonType } from '../broken-request.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
 import { acceptEveryType, type ReadBody } from '../read-body.ts'
@@ -28,6 +29,7 @@ type Needs = {
   proxies: ProxyTrust
   readBody: ReadBody
   runClaimed: RunClaimed
+  reads: Pick<Reads, 'serve'>
   log: Log
   /** For tests: checks every response against the schema that its route declares. */
   checkResponses: boolean
@@ -96,12 +98,14 @@ const send = (reply: FastifyReply, response: DashboardResponse, log: Log): strin
 type Admission = WeakMap<FastifyRequest, UserSession>
 
 const addRoute = (app: FastifyInstance, route: DashboardRoute, needs: Needs, admitted: Admission): void => {
-  const { entrance, proxies, log, checkResponses, runClaimed } = needs
+  const { entrance, proxies, log, checkResponses, runClaimed, reads } = needs
+  const onlyReads = route.method === 'GET' && route.head !== 'refused'
   app.route({
     method: route.method,
     exposeHeadRoute: route.head !== 'refused',
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     bodyLimit: route.bodyLimit ?? megabyte,
+    config: { ...(route.head === 'refused' && { writes: true }) },
     onRequest: async (request, reply) => {
       const session = await entrance.admit(request, reply, route)
       if (session) admitted.set(request, session)
@@ -122,7 +126,8 @@ const addRoute = (app: FastifyInstance, route: DashboardRoute, needs: Needs, adm
             cookie: (name) => cookieOf(request.headers.cookie, name),
             findSession: () => entrance.find(request),
           }
-          return route.handle(call)
+          if (!onlyReads || !session) return route.handle(call)
+          return reads.serve([session.userId, ...(session.orgId ? [session.orgId] : [])], () => route.handle(call))
         }
         const response = route.idempotent
           ? await runClaimed(request, session as MemberSession, raw, handle)

@@ -141,7 +141,7 @@ const samlRoutes = (needs: SsoSignInNeeds): DashboardRoute[] => {
         if (org !== undefined && !(await db.row(orgWithSlug, { slug: org }))) {
           throw new Failure('NOT_FOUND')
         }
-        const body = serviceMetadata(serviceProviderOf(baseUrl(), org), await samlKey())
+        const body = await serviceMetadata(serviceProviderOf(baseUrl(), org), await samlKey())
         return { status: 200, body, contentType: 'application/samlmetadata+xml' }
       },
     }),

@@ -17,10 +17,11 @@ import { OAuthError } from '../../oauth/oauth-error.ts'
 import type { RegisterClient } from '../../oauth/register-client.ts'
 import { jsonType } from '../broken-request.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
+import { plainPageHeaders } from '../plain-page.ts'
 import type { ReadBody } from '../read-body.ts'
 import { parseJson } from '../read-request.ts'
 import { authorizationServer, protectedResource } from './discovery.ts'
-import { type RefusalReason, refusalHeaders, refusalPage } from './refusal-page.ts'
+import { type RefusalReason, refusalPage } from './refusal-page.ts'
 
 export type OAuthRouteNeeds = {
   authorize: Authorize
@@ -95,7 +96,7 @@ const forClients =
     })
 
 const showRefusal = (reply: FastifyReply, reason: RefusalReason): FastifyReply =>
-  reply.code(400).headers(refusalHeaders).send(refusalPage(reason))
+  reply.code(400).headers(plainPageHeaders).send(refusalPage(reason))
 
 /** Sends the browser to sign-in and back, then to the consent page. */
 const makeVisit =

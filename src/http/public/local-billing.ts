@@ -4,8 +4,8 @@ import type { PlayPayments } from '../../billing/play-payments.ts'
 import { withRequestId } from '../../ground/request-context.ts'
 import { isHigherPlan, type Plan } from '../../orgs/plans.ts'
 import type { LocalPage, LocalPayments } from '../../providers/payments/local-payments.ts'
+import { plainPage, plainPageHeaders, quotedName } from '../plain-page.ts'
 import type { ReadBody } from '../read-body.ts'
-import { pageHeaders, publicPage, quotedName } from './recipient-page.ts'
 
 const bodyLimit = 8_192
 
@@ -16,7 +16,7 @@ type OrgState = { plan: Plan; name: string; paid: boolean }
 const notice = '<p class="small">This page replaces the payment provider in development. Nobody is charged.</p>'
 const backLink = '<p><a href="/">Back to the service</a></p>'
 
-const expired = publicPage({
+const expired = plainPage({
   icon: 'warn',
   title: 'This link is not valid',
   body: '<p>It may be incomplete or too old. Nothing was changed. Start again from the billing page.</p>',
@@ -26,31 +26,31 @@ const button = (action: string, text: string): string =>
   `<form method="post"><button type="submit" name="action" value="${action}">${text}</button></form>`
 
 const checkoutPage = ({ name }: OrgState, plan: Plan): string =>
-  publicPage({
-    icon: 'mail',
+  plainPage({
+    icon: 'card',
     title: `Upgrade to ${plan}`,
     body: `<p>${quotedName(name)} pays with the test card ending in 4242.</p>\n${button('pay', 'Pay')}\n${notice}`,
   })
 
 const paidPage = ({ name, plan }: OrgState): string =>
-  publicPage({
+  plainPage({
     icon: 'good',
     title: 'Payment complete',
-    body: `<p>${quotedName(name)} has the plan ${plan}.</p>${backLink}`,
+    body: `<p>${quotedName(name)} has the plan ${plan}.</p>\n${backLink}`,
   })
 
 const portalPage = ({ name, plan, paid }: OrgState): string => {
   const buttons = [button('cancel', 'Cancel at the end of the period'), button('end', 'Cancel now')].join('\n')
   const none = '<p>No subscription pays for this plan.</p>'
-  const body = `<p>${quotedName(name)} has the plan ${plan}.</p>\n${paid ? buttons : none}\n${notice}${backLink}`
-  return publicPage({ icon: 'mail', title: 'Your subscription', body })
+  const body = `<p>${quotedName(name)} has the plan ${plan}.</p>\n${paid ? buttons : none}\n${notice}\n${backLink}`
+  return plainPage({ icon: 'card', title: 'Your subscription', body })
 }
 
 const canceledPage = ({ name, plan }: OrgState): string =>
-  publicPage({
+  plainPage({
     icon: 'good',
     title: 'Subscription canceled',
-    body: `<p>${quotedName(name)} keeps the plan ${plan} until the period ends.</p>${backLink}`,
+    body: `<p>${quotedName(name)} keeps the plan ${plan} until the period ends.</p>\n${backLink}`,
   })
 
 const actionOf = (request: FastifyRequest): string | null =>
@@ -64,8 +64,8 @@ export const registerLocalBilling = (app: FastifyInstance, { provider, play, rea
       const page = provider.readPage((request.params as { '*': string })['*'])
       const matches = page !== undefined && (page.plan === null) === (kind === 'portal')
       const org = matches ? await play.find(page.orgId) : undefined
-      if (!page || !org) return reply.code(404).headers(pageHeaders).send(expired)
-      return reply.headers(pageHeaders).send(await respond(page, org, request))
+      if (!page || !org) return reply.code(404).headers(plainPageHeaders).send(expired)
+      return reply.headers(plainPageHeaders).send(await respond(page, org, request))
     })
 
   const now = async (orgId: string, org: OrgState): Promise<OrgState> => (await play.find(orgId)) ?? org

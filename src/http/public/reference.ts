@@ -101,10 +101,11 @@ ${vendorScript}
 })()
 `
 
+/** The icon of the dashboard. */
 const icon =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E" +
-  "%3Crect width='32' height='32' rx='7' fill='%231f6feb'/%3E" +
-  "%3Cpath d='M7 10h18v12H7zl9 7 9-7' fill='none' stroke='white' stroke-width='2.2' stroke-linejoin='round'/%3E%3C/svg%3E"
+  "%3Crect width='32' height='32' rx='7' fill='%234f46e5'/%3E" +
+  "%3Cpath d='M8 11h16M16 11v11' stroke='white' stroke-width='3.5' stroke-linecap='round' fill='none'/%3E%3C/svg%3E"
 
 const page = `<!doctype html>
 <html lang="en">

@@ -1,6 +1,7 @@
 /** The dashboard at /, or a page that says what this server is when the dashboard is not built. Programs get JSON. */
 import type { FastifyInstance } from 'fastify'
 import { Failure } from '../../ground/errors.ts'
+import { plainPage, plainPageHeaders } from '../plain-page.ts'
 import type { WebPages } from '../server.ts'
 
 const links = {
@@ -10,31 +11,22 @@ const links = {
   readiness: '/readyz',
 }
 
-const page = (version: string): string => `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <meta name="color-scheme" content="light dark">
-    <title>Tidings</title>
-  </head>
-  <body>
-    <h1>Tidings ${version}</h1>
-    <p>This server sends email and webhooks. Its API is under <code>/api/v1</code>.</p>
-    <p>The dashboard is not built. Run <code>npm run build</code> in the folder of the service and start it again.</p>
-    <ul>
-      <li><a href="docs">API reference</a></li>
-      <li><a href="api/openapi.json">OpenAPI description</a></li>
-      <li><a href="healthz">Health</a> and <a href="readyz">readiness</a></li>
-    </ul>
-  </body>
-</html>
-`
+const page = (version: string): string =>
+  plainPage({
+    icon: 'mark',
+    title: `Tidings ${version}`,
+    body: `<p>This server sends email, text messages and webhooks. Its API is under <code>/api/v1</code>.</p>
+<p>The dashboard is not built. Run <code>npm run build</code> in the folder of the service and start it again.</p>
+<ul>
+<li><a href="docs">API reference</a></li>
+<li><a href="api/openapi.json">OpenAPI description</a></li>
+<li><a href="healthz">Health</a> and <a href="readyz">readiness</a></li>
+</ul>`,
+  })
 
-const pageHeaders = {
+const programHeaders = {
   'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',
-  vary: 'accept',
 }
 
 /** Browsers name the type. Programs that accept anything get JSON. */
@@ -44,8 +36,9 @@ export const registerRoot = (app: FastifyInstance, serviceVersion: string, web?:
   const html = page(serviceVersion)
   app.get('/', async (request, reply) => {
     if (web?.serves(request)) return web.send(request, reply)
-    reply.headers(pageHeaders)
-    if (wantsPage(request.headers.accept)) return reply.type('text/html; charset=utf-8').send(html)
+    reply.header('vary', 'accept')
+    if (wantsPage(request.headers.accept)) return reply.headers(plainPageHeaders).send(html)
+    reply.headers(programHeaders)
     return { name: 'Tidings', version: serviceVersion, links }
   })
   // Without OPTIONS, because the router would also find this route for the target `*`.

@@ -8,16 +8,9 @@ import type { Tokens, UnsubscribeRef } from '../../tracking/tokens.ts'
 import type { SubscriptionState, Unsubscribe, UnsubscribeSource } from '../../tracking/unsubscribe.ts'
 import { isWebUrl } from '../../tracking/web-url.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
+import { plainPageHeaders } from '../plain-page.ts'
 import type { ReadBody } from '../read-body.ts'
-import {
-  alreadyPage,
-  confirmation,
-  confirmPage,
-  donePage,
-  invalidPage,
-  pageHeaders,
-  tryAgainPage,
-} from './recipient-page.ts'
+import { alreadyPage, confirmation, confirmPage, donePage, invalidPage, tryAgainPage } from './recipient-page.ts'
 
 /** A transparent image of one pixel. */
 const gif = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
@@ -75,7 +68,7 @@ const sourceOf = async (request: FastifyRequest): Promise<UnsubscribeSource | un
 const tokenOf = (request: FastifyRequest): string => (request.params as { '*': string })['*']
 
 const show = (reply: FastifyReply, status: number, page: string): FastifyReply =>
-  reply.code(status).headers(pageHeaders).send(page)
+  reply.code(status).headers(plainPageHeaders).send(page)
 
 export const registerTracking = (app: FastifyInstance, needs: Needs): void => {
   const { tokens, count, unsubscribe, log, proxies, readBody, countTimeoutMs = defaultCountTimeoutMs } = needs

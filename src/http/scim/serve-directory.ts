@@ -1,7 +1,9 @@
 /** Serves /scim/v2: admits the directory by its token, reads the body within bounds, and sends SCIM responses. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isDatabaseFault } from '../../db/faults.ts'
 import type { Clock } from '../../ground/clock.ts'
 import { Failure } from '../../ground/errors.ts'
+import type { Log } from '../../ground/log.ts'
 import { withRequestId } from '../../ground/request-context.ts'
 import type { Limiter } from '../../limits/limiter.ts'
 import type { DirectoryCaller, ManageScimTokens } from '../../scim/manage-tokens.ts'
@@ -23,9 +25,12 @@ type Needs = {
   tokens: Pick<ManageScimTokens, 'find'>
   limiter: Limiter | undefined
   clock: Clock
+  log: Log
   proxies: ProxyTrust
   readBody: ReadBody
   baseUrl: () => string
+  /** Called with the org after a request that may have written. */
+  wrote?: ((subjects: readonly string[]) => void | Promise<void>) | undefined
 }
 
 const unauthorized = (): Failure =>
@@ -141,16 +146,40 @@ const makeRefuseUnknown = (routes: readonly ScimRoute[]) => {
   }
 }
 
+const retrySeconds = 10
+
+/** A directory repeats a request that gets a 503, and gives up on one that gets a 500. */
+const makeFaultOf =
+  (log: Log) =>
+  (error: unknown, request: FastifyRequest): unknown => {
+    if (!isDatabaseFault(error)) return error
+    log.error({ request_id: request.id, err: error }, 'directory request failed')
+    return new Failure('UNAVAILABLE', {
+      message: 'The service cannot reach its database. Repeat the request.',
+      retryAfter: retrySeconds,
+      cause: error,
+      logged: true,
+    })
+  }
+
 export const serveDirectory = (app: FastifyInstance, needs: Needs): void => {
-  const { routes, readBody } = needs
+  const { routes, readBody, log } = needs
+  const faultOf = makeFaultOf(log)
   const admit = makeAdmit(needs)
   const callers = new WeakMap<FastifyRequest, DirectoryCaller>()
   const refuseUnknown = makeRefuseUnknown(routes)
   app.register(
     async (scope) => {
       acceptEveryType(scope, readBody)
+      scope.setErrorHandler((error, request) => {
+        throw faultOf(error, request)
+      })
       scope.addHook('onRequest', async (request) => {
         callers.set(request, await admit(request))
+      })
+      scope.addHook('onSend', async (request) => {
+        const caller = callers.get(request)
+        if (caller && request.method !== 'GET') await needs.wrote?.([caller.orgId])
       })
       for (const route of routes) addRoute(scope, route, needs, callers)
       for (const url of ['/', '/*']) scope.all(url, { onRequest: refuseUnknown }, refuseUnknown)

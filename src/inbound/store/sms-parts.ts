@@ -90,3 +90,13 @@ export const sweepSmsParts = statement<{ before: Date; limit: number }>(
   `delete from inbound_sms_parts where (org_id, group_id, part) in (
      select org_id, group_id, part from inbound_sms_parts where taken_at < :before limit :limit)`,
 )
+
+/** The parts that arrived at a number of the tenant. They get a tenant only when their message is complete. */
+export const eraseTenantSmsParts = statement<{ orgId: string; tenantId: string; limit: number }>(
+  'inbound.erase_tenant_sms_parts',
+  `delete from inbound_sms_parts where (org_id, group_id, part) in (
+     select p.org_id, p.group_id, p.part
+     from phone_numbers n join inbound_sms_parts p on p.org_id = n.org_id and p.to_address = n.e164
+     where n.org_id = :orgId and n.tenant_id = :tenantId
+     limit :limit)`,
+)

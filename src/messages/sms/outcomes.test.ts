@@ -1,8 +1,8 @@
 /** What becomes of a text message: simulator numbers, status tokens, faults of the provider and of the database. */
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { simulated, text, texter } from '../../../test/clients/texter.ts'
 import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService, testService } from '../../../test/service/service.ts'
+import { startTestService, type TestService, testService } from '../../../test/service/service.ts'
 import { HandoverError } from '../../providers/handover.ts'
 
 const lines: { fields: Record<string, unknown>; message: string }[] = []
@@ -152,6 +152,64 @@ describe('simulator numbers', () => {
     for (const number of ['5125550100', '+2101234567', simulated.refused]) {
       await expect(provider.send({ ...sms, to: number })).rejects.toMatchObject({ kind: 'refused' })
     }
+  })
+})
+
+describe('when the suppressions cannot be read before the handover', () => {
+  const handed: string[] = []
+  beforeEach(() => {
+    handed.length = 0
+  })
+  const smsProvider = {
+    name: 'fake',
+    send: async ({ messageId }: { messageId: string }) => {
+      handed.push(messageId)
+      return { provider: 'fake', providerMessageId: messageId }
+    },
+    close: async () => undefined,
+  }
+
+  /** While `work` runs, the look-up fails as if the server went away. */
+  const withoutLookup = async <T>(db: TestService['service']['db'], work: () => Promise<T>): Promise<T> => {
+    const rows = db.rows.bind(db) as (...args: unknown[]) => Promise<never[]>
+    const fail = vi.spyOn(db, 'rows').mockImplementation((async (statement: { name: string }, params: unknown) => {
+      if (statement.name !== 'suppressions.find_blocked') return rows(statement, params)
+      throw Object.assign(new Error('terminating connection'), { code: '57P01' })
+    }) as never)
+    try {
+      return await work()
+    } finally {
+      fail.mockRestore()
+    }
+  }
+
+  test('X-305 a single send and a batch send nothing and count nothing', async () => {
+    const service = await testService({ smsProvider })
+    const own = await texter(service)
+    const { single, batch } = await withoutLookup(service.service.db, async () => ({
+      single: await own.send(text()),
+      batch: await own.batch([text(), text({ to: '+15125550101' })]),
+    }))
+    expect([single.status, single.body.error.code]).toEqual([500, 'INTERNAL_ERROR'])
+    expect(batch.body.data.map(({ status }: { status: string }) => status)).toEqual(['failed', 'failed'])
+    expect([handed, (await own.traces()).used]).toEqual([[], {}])
+    expect(await service.database.sql('select id from usage_reservations where org_id = $1', [own.orgId])).toEqual([])
+    expect((await own.send(text())).status).toBe(200)
+    expect((await own.traces()).used).toMatchObject({ 'org live sms': 1 })
+  })
+
+  test('a scheduled message waits, counts nothing meanwhile, and is sent once', async () => {
+    const service = await testService({ smsProvider })
+    const own = await texter(service)
+    const { id } = (await own.send(text({ scheduled_at: own.inSeconds(60) }))).body
+    await own.advance(61)
+    await withoutLookup(service.service.db, () => own.fire())
+    expect(await own.row(id)).toMatchObject({ status: 'scheduled', attempts: 1 })
+    expect([handed, (await own.traces()).used]).toEqual([[], {}])
+    await own.advance(61)
+    await own.fire()
+    expect([handed, await own.row(id)]).toMatchObject([[id], { status: 'sent' }])
+    expect((await own.traces()).used).toMatchObject({ 'org live sms': 1 })
   })
 })
 

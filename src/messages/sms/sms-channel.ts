@@ -12,6 +12,7 @@ import { mmsPrice, segmentPrice } from '../../usage/plan-limits.ts'
 import type { Usage } from '../../usage/reserve.ts'
 import type { ChannelAdapter } from '../channel-adapter.ts'
 import { bySendKind } from '../draft.ts'
+import { beforeHandover } from '../rows.ts'
 import type { MessageRow, SmsFields } from '../store/message-row.ts'
 import { type SmsGateNeeds, smsGates } from './gates/sms-gates.ts'
 import { poolMemberGate } from './gates/sms-sender-gate.ts'
@@ -55,7 +56,10 @@ export const makeSmsChannel = (needs: Needs): ChannelAdapter<SmsDraft> => {
    * attempts. Nothing is handed over after an opt-out was stored.
    */
   const handOverUnlessSuppressed = async (draft: SmsDraft): Promise<Handover> => {
-    const suppressed = await findSuppressed({ orgId: draft.by.orgId, channel: 'sms', ...recipientsOf(draft) })
+    const query = { orgId: draft.by.orgId, channel: 'sms' as const, ...recipientsOf(draft) }
+    const suppressed = await findSuppressed(query).catch((error: unknown) => {
+      throw beforeHandover(error)
+    })
     if (suppressed.size > 0) throw new Failure('SUPPRESSED')
     return provider.send(smsOf(draft, clock.now()))
   }

@@ -150,6 +150,14 @@ export const findMarked = statement<FoundParams & { mark: number }, BrowsedRow>(
   find('marks @> array[:mark::integer]'),
 )
 
+/** Whether live messages of the org can be from this address or number: its domain, its sandbox or its number. */
+export const isOwnSender = statement<{ orgId: string; domain: string; value: string }, { own: boolean }>(
+  'messages.is_own_sender',
+  `select exists (select 1 from domains where org_id = :orgId and name = :domain)
+     or exists (select 1 from phone_numbers where org_id = :orgId and e164 = :value)
+     or exists (select 1 from orgs where id = :orgId and starts_with(:domain, slug || '.sandbox.')) as own`,
+)
+
 /** A job has at most 10,000 messages. */
 export const findOfJob = statement<FoundParams & { jobId: string }, BrowsedRow>(
   'messages.find_of_job',

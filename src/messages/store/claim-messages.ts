@@ -38,6 +38,7 @@ export const nextDueOrgs = statement<{ after: string; now: Date; limit: number }
 
 export type ClaimedRow = MessageRow & {
   org_suspended: boolean
+  org_deleted: boolean
   org_quiet_hours: boolean
   tenant_status: string | null
   job_canceled: boolean
@@ -82,12 +83,18 @@ export const claimDue = statement<
      returning ${messageColumnsOf('m')}, f.bytes, f.due_at as was_due_at
    )
    select ${messageColumnsOf('c')}, c.bytes, c.was_due_at, o.suspended_at is not null as org_suspended,
-     o.sms_quiet_hours as org_quiet_hours, t.status as tenant_status,
+     o.deleted_at is not null as org_deleted, o.sms_quiet_hours as org_quiet_hours, t.status as tenant_status,
      coalesce(j.status = 'canceled', false) as job_canceled
    from claimed c
    join orgs o on o.id = c.org_id
    left join tenants t on t.org_id = c.org_id and t.id = c.tenant_id
    left join jobs j on j.org_id = c.org_id and j.id = c.job_id`,
+)
+
+/** Those of the orgs that are not deleted. */
+export const findLiveOrgs = statement<{ orgIds: string[] }, { id: string }>(
+  'messages.find_live_orgs',
+  'select id from orgs where id = any(:orgIds::text[]) and deleted_at is null',
 )
 
 /** The outcome of a claimed message. */

@@ -52,6 +52,16 @@ export const trimOutbox = statement<{ keep: number }>(
    where id <= (select id from local_outbox order by id desc offset :keep limit 1)`,
 )
 
+/** An entry names its message, not its tenant. The outbox is small, so all its entries are compared. */
+export const eraseTenantOutboxMails = statement<{ orgId: string; tenantId: string; limit: number }>(
+  'outbox.erase_tenant',
+  `delete from local_outbox where id in (
+     select e.id
+     from local_outbox e join messages m on m.org_id = :orgId and m.id = e.message_id
+     where m.tenant_id = :tenantId
+     limit :limit)`,
+)
+
 /**
  * Newest first, until they have so many bytes together, but at least one. A null filter matches every entry. The sizes
  * are known without reading the contents.

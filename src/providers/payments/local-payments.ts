@@ -1,6 +1,5 @@
 /** Payments on this machine, for development: pages of this service take the place of Stripe's, and nobody pays. */
 import { hkdfSync } from 'node:crypto'
-import Stripe from 'stripe'
 import type { Clock } from '../../ground/clock.ts'
 import type { Vault } from '../../ground/crypto.ts'
 import { newId } from '../../ground/ids.ts'
@@ -24,7 +23,7 @@ export interface LocalPayments extends PaymentProvider {
   /** Undefined for a link that was not made here or is too old. */
   readPage(token: string): LocalPage | undefined
   /** A callback as Stripe sends it. */
-  sign(event: PlayedEvent): { body: Buffer; signature: string }
+  sign(event: PlayedEvent): Promise<{ body: Buffer; signature: string }>
 }
 
 const dayMs = 86_400_000
@@ -86,7 +85,8 @@ export const makeLocalPayments = ({ clock, vault, masterKey, baseUrl }: Needs): 
         return undefined
       }
     },
-    sign: (event) => {
+    sign: async (event) => {
+      const { default: stripe } = await import('stripe')
       const payload = JSON.stringify({
         id: newId('event', clock.millis()),
         object: 'event',
@@ -95,7 +95,7 @@ export const makeLocalPayments = ({ clock, vault, masterKey, baseUrl }: Needs): 
         data: { object: subscriptionBody(event) },
       })
       const timestamp = seconds(clock.now())
-      const signature = Stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp })
+      const signature = stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp })
       return { body: Buffer.from(payload), signature }
     },
   }

@@ -48,7 +48,7 @@ export interface PaymentProvider {
   /** Returns the page for cards, invoices and cancellation. */
   openPortal(payer: Payer): Promise<{ url: string; customerId: string }>
   /** Throws BadSignature unless the provider signed these bytes a short time ago. */
-  readCallback(body: Buffer, signature: string | undefined): PaymentEvent
+  readCallback(body: Buffer, signature: string | undefined): Promise<PaymentEvent>
   /** Undefined for a payment method that is not a card. */
   findCard(paymentMethodId: string): Promise<Card | undefined>
   /** Ends a subscription at once. One that does not exist counts as ended. */

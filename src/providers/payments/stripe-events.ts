@@ -1,5 +1,5 @@
 /** Verifies and reads the events of Stripe. The local provider signs events of the same form. */
-import Stripe from 'stripe'
+import type Stripe from 'stripe'
 import type { Clock } from '../../ground/clock.ts'
 import { BadSignature } from '../bad-signature.ts'
 import type { PaidPlan, PaymentEvent, Subscription, SubscriptionStatus } from './payment-provider.ts'
@@ -106,14 +106,15 @@ type Needs = { secret: string; clock: Clock; planOf: PlanOfPrice }
 
 export const makeReadCallback =
   ({ secret, clock, planOf }: Needs) =>
-  (body: Buffer, signature: string | undefined): PaymentEvent => {
+  async (body: Buffer, signature: string | undefined): Promise<PaymentEvent> => {
+    const now = clock.millis()
+    const { default: stripe } = await import('stripe')
     let event: unknown
     try {
-      const now = clock.millis()
       // The library refuses old signatures only.
       const signedAt = Number(/(?:^|,)t=(\d{1,12})(?:,|$)/.exec(signature ?? '')?.[1])
       if (!(signedAt * 1_000 - now <= toleranceSeconds * 1_000)) throw new Error('the signature is from the future')
-      event = Stripe.webhooks.constructEvent(body, signature ?? '', secret, toleranceSeconds, undefined, now)
+      event = stripe.webhooks.constructEvent(body, signature ?? '', secret, toleranceSeconds, undefined, now)
     } catch (error) {
       throw new BadSignature((error as Error).message.split('\n', 1)[0] as string, { cause: error })
     }

@@ -21,7 +21,7 @@ export type EndpointRow = {
   updated_at: Date
 }
 
-const endpointColumns = `id, tenant_id, url, description, events, enabled, disabled_reason, disabled_at,
+export const endpointColumns = `id, tenant_id, url, description, events, enabled, disabled_reason, disabled_at,
   consecutive_failures, secret, secret_rotated_at, previous_secret, previous_secret_until, created_environment,
   created_at, updated_at`
 
@@ -87,15 +87,6 @@ export const listEndpoints = statement<
    where org_id = :orgId and (:tenantId::text is null or tenant_id = :tenantId)
      and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
    order by created_at desc, id desc
-   limit :limit`,
-)
-
-/** Endpoints that were disabled because they kept failing, or whose last delivery failed. The worst are first. */
-export const listUnhealthyEndpoints = statement<{ orgId: string; limit: number }, EndpointRow>(
-  'webhooks.list_unhealthy',
-  `select ${endpointColumns} from webhook_endpoints
-   where org_id = :orgId and (disabled_reason = 'auto' or (enabled and consecutive_failures > 0))
-   order by enabled, consecutive_failures desc, id
    limit :limit`,
 )
 

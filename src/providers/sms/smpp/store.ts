@@ -67,3 +67,13 @@ export const sweepReceipts = statement<{ before: Date; limit: number }>(
   `delete from sms_receipts where (provider, provider_message_id) in (
      select provider, provider_message_id from sms_receipts where at < :before limit :limit)`,
 )
+
+/** A receipt has the end of the recipient's number. */
+export const eraseTenantReceipts = statement<{ orgId: string; tenantId: string; limit: number }>(
+  'sms_receipts.erase_tenant',
+  `delete from sms_receipts where org_id = :orgId and (provider, provider_message_id) in (
+     select r.provider, r.provider_message_id
+     from sms_receipts r join messages m on m.org_id = r.org_id and m.id = r.message_id
+     where r.org_id = :orgId and m.tenant_id = :tenantId
+     limit :limit)`,
+)

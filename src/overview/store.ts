@@ -1,0 +1,59 @@
+/** What the first page of the dashboard shows besides figures and usage. */
+import { statement } from '../db/statement.ts'
+import { type EndpointRow, endpointColumns } from '../webhooks/store/endpoint-rows.ts'
+
+export type Setup = {
+  verify_domain: boolean
+  create_api_key: boolean
+  send_message: boolean
+  add_webhook: boolean
+  verify_sms_sender: boolean
+}
+
+/** How many live registrations of the org wait for a decision. */
+export type PendingRegistrations = { brands: number; campaigns: number; phone_numbers: number; dlt: number }
+
+type NoEndpoint = Record<keyof EndpointRow, null>
+
+/**
+ * Which steps of the setup are done, what is pending, and the endpoints that were disabled because they kept failing or
+ * whose last delivery failed. The worst are first. Each step looks for one row by an index. There is a row for each
+ * endpoint, or one row without an endpoint.
+ */
+export const readCondition = statement<
+  { orgId: string; maxUnhealthy: number },
+  Setup & { pending: PendingRegistrations } & (EndpointRow | NoEndpoint)
+>(
+  'overview.read_condition',
+  `select
+     exists (select from domains where org_id = :orgId and status = 'verified') as verify_domain,
+     exists (select from api_keys where org_id = :orgId and environment = 'live' and revoked_at is null)
+       as create_api_key,
+     exists (select from messages where org_id = :orgId and channel = 'email' and environment = 'live')
+       or exists (select from messages where org_id = :orgId and channel = 'sms' and environment = 'live')
+       as send_message,
+     exists (select from webhook_endpoints where org_id = :orgId and enabled) as add_webhook,
+     exists (select from phone_numbers where org_id = :orgId and environment = 'live' and status = 'verified')
+       as verify_sms_sender,
+     json_build_object(
+       'brands', (select count(*) from brands
+         where org_id = :orgId and environment = 'live' and status = 'pending'),
+       'campaigns', (select count(*) from campaigns
+         where org_id = :orgId and environment = 'live' and status = 'pending'),
+       'phone_numbers', (select count(*) from phone_numbers
+         where org_id = :orgId and environment = 'live' and status = 'pending'),
+       'dlt', (select count(*) from dlt_entities
+           where org_id = :orgId and environment = 'live' and status in ('pending', 'submitted'))
+         + (select count(*) from dlt_headers
+           where org_id = :orgId and environment = 'live' and status in ('pending', 'submitted'))
+         + (select count(*) from dlt_templates
+           where org_id = :orgId and environment = 'live' and status in ('pending', 'submitted'))
+     ) as pending,
+     ${endpointColumns}
+   from (values (1)) as one_row left join lateral (
+     select ${endpointColumns} from webhook_endpoints
+     where org_id = :orgId and (disabled_reason = 'auto' or (enabled and consecutive_failures > 0))
+     order by enabled, consecutive_failures desc, id
+     limit :maxUnhealthy
+   ) unhealthy on true`,
+)
