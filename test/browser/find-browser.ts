@@ -1,4 +1,4 @@
-/** Finds a Chromium for the tests: the one of CHROME_PATH, the one that npm installed, or an installed one. */
+/** Finds a Chromium for the tests: the one of CHROME_PATH, an installed one, or the one that npm brought. */
 import { existsSync } from 'node:fs'
 import { arch, platform } from 'node:os'
 import { type Browser, chromium } from 'playwright-core'

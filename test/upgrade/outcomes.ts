@@ -21,6 +21,16 @@ const settled = async (db: pg.Pool): Promise<void> => {
   await until('everything due is done', async () => (await db.query(unfinished)).rows.length === 0, 120_000)
 }
 
+/** Sends do not wait for the outbox. What is still missing after a while is reported as a fault of its message. */
+const outboxWritten = async (db: pg.Pool): Promise<void> => {
+  const unwritten = `
+    select 1 from messages m
+    where status = 'sent' and not exists (select 1 from local_outbox o where o.message_id = m.id)
+    limit 1`
+  const isWritten = async () => (await db.query(unwritten)).rows.length === 0
+  await until('the outbox has every message', isWritten, 10_000).catch(() => undefined)
+}
+
 /** The deliveries that arrived for each message. An attempt may be repeated, under the id of its delivery. */
 const deliveriesByMessage = (received: Received[]): Map<string, Set<string>> => {
   const found = new Map<string, Set<string>>()
@@ -36,6 +46,7 @@ export const outcomeFaults = async ({ db, promised, received }: Needs): Promise<
   const faults: string[] = []
   const { rows } = await db.query<{ id: string; status: string }>('select id, status from messages')
   const statuses = new Map(rows.map(({ id, status }) => [id, status]))
+  await outboxWritten(db)
   const handed = await countBy(
     db,
     'select message_id as id, count(*)::int as n from local_outbox where message_id is not null group by 1',
