@@ -14,6 +14,10 @@ const analyticsJourneys: Journey = (stage) => {
       expect((await t.ask('POST', '/api/v1/emails', { key, body })).status).toBe(200)
     }
     const page = await openAs(userId)
+    // As Chromium does in the POSIX locale. The library of the charts passes it on to Intl.
+    await page.addInitScript(() =>
+      Object.defineProperty(Object.getPrototypeOf(navigator), 'language', { get: () => 'en-US@posix' }),
+    )
     await visit(page, '/analytics?days=7')
     const chart = page.getByRole('slider', { name: /^Delivery/ })
     expect(await chart.getAttribute('aria-valuetext')).toMatch(/^Total: Sent 3,/)

@@ -1,4 +1,5 @@
 /** The picture of a chart. Pointing at a day shows its values, and so do the arrow keys. */
+import './known-language.ts'
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import uPlot from 'uplot'
 import { ui } from '../strings/ui.ts'
