@@ -121,6 +121,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
       await submission?.start()
       bounces = makeBounces(parts)
       await bounces?.start()
+      foundation.beginPauses()
       return foundation.baseUrl.read()
     },
     /** Opens the port for health and metrics of a process that runs only the worker. Resolves with that port. */
@@ -136,7 +137,10 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     submissionPort: () => submission?.port(),
     /** The port that receives bounces, once the API has started; undefined when it is off. */
     inboundSmtpPort: () => bounces?.port(),
-    startWorker: worker.start,
+    startWorker: (): Promise<void> => {
+      foundation.beginPauses()
+      return worker.start()
+    },
     /** Reports that it is not ready, so that a load balancer sends requests elsewhere, and serves until the delay is over. */
     leave: async (): Promise<void> => {
       stopping.begin()

@@ -67,14 +67,17 @@ const openMetrics = (peers?: Peers): Metrics => {
   return { ...own, text: peers.metricsText }
 }
 
-/** Exports the pauses of the event loop. Each scrape starts a new window. Returns the function that stops measuring. */
-const measurePauses = (metrics: Metrics, log: Log): (() => void) => {
+/**
+ * Exports the pauses of the event loop from `begin` on: nobody waits for a process that is still starting. Each scrape
+ * starts a new window.
+ */
+const measurePauses = (metrics: Metrics, log: Log) => {
   const long = metrics.counter('event_loop_long_pauses_total', `Pauses of the event loop longer than ${longPauseMs} ms`)
-  const { takeWindow, stop } = watchEventLoop({ log, countLong: () => long.add() })
+  let watch: ReturnType<typeof watchEventLoop> | undefined
   let window = { max: 0, maxCpu: 0, p99: 0 }
   // Metrics are read in the order in which they are declared.
   metrics.gauge('event_loop_pause_max_seconds', 'Longest pause of the event loop since the previous scrape', () => {
-    window = takeWindow()
+    window = watch?.takeWindow() ?? window
     return window.max
   })
   metrics.gauge('event_loop_pause_max_cpu_seconds', 'Processor time during that longest pause', () => window.maxCpu)
@@ -83,7 +86,12 @@ const measurePauses = (metrics: Metrics, log: Log): (() => void) => {
     'The 99th percentile of the pauses of the event loop since the previous scrape',
     () => window.p99,
   )
-  return stop
+  return {
+    begin: (): void => {
+      watch ??= watchEventLoop({ log, countLong: () => long.add() })
+    },
+    end: (): void => watch?.stop(),
+  }
 }
 
 /** The audit, and the memory of what it wrote. Without a secret nothing can be proven, so nothing is remembered. */
@@ -102,7 +110,7 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
   const measure = makeMeasurements(metrics)
   const db = openDb({ url, log, poolSize: config.databasePoolSize, poolWaited: measure.poolWait })
   const endGuard = guardNetwork(logOncePerPlace(log))
-  const stopMeasuring = measurePauses(metrics, log)
+  const pauses = measurePauses(metrics, log)
   const { clock, moved } = await openClock(config, db, peers)
   measureDatabase(metrics, { db, clock })
   const { reads, close: closeReads } = await openReads({ config, url, db, log, metrics, peers })
@@ -125,6 +133,8 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
     caches,
     metrics,
     measure,
+    /** Called once this process works for somebody. */
+    beginPauses: pauses.begin,
     vault: makeVault(config.masterKey, config.masterKeyPrevious),
     baseUrl: makeBaseUrl(config),
     audit,
@@ -145,7 +155,7 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
       await limiter?.close()
       await closeReads()
       await db.close()
-      stopMeasuring()
+      pauses.end()
       endTracing?.()
       await tracer?.close()
       endGuard()

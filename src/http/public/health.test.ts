@@ -118,6 +118,21 @@ test('metrics show the pauses of the event loop since the previous scrape, and c
   expect(paused.long).toBeGreaterThan(before.long)
 })
 
+test('metrics leave out the pauses of a process that is still starting', async () => {
+  const busyMs = 600
+  const own = await startTestService({
+    database: t.database,
+    routes: () => {
+      const { user } = process.threadCpuUsage()
+      while ((process.threadCpuUsage().user - user) / 1_000 < busyMs);
+      return []
+    },
+  })
+  const { text } = await own.ask('GET', '/metrics')
+  expect(Number(text.match(/^event_loop_pause_max_cpu_seconds (\S+)$/m)?.[1])).toBeLessThan(busyMs / 1_000)
+  await own.stop()
+})
+
 test('metrics are available on this machine, or only with the token if one is set', async () => {
   const forwarded = await t.ask('GET', '/metrics', { headers: { 'x-forwarded-for': '203.0.113.9' } })
   expect(forwarded.status).toBe(404)
