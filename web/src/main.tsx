@@ -5,8 +5,12 @@ import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { queryClient, router } from './router.tsx'
+import { loadNewerBuild } from './shell/newer-build.ts'
 import { Toasts } from './ui/toasts.tsx'
 import './ui/theme.css'
+
+// A part of the dashboard could not be loaded. Without a newer build, the page shows that and offers to try again.
+window.addEventListener('vite:preloadError', () => loadNewerBuild().catch(() => undefined))
 
 createRoot(document.getElementById('root') as HTMLElement).render(
   <StrictMode>

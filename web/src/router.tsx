@@ -12,6 +12,7 @@ import { sessionQuery } from './api/session.ts'
 import type { PageDefinition } from './pages/define-page.ts'
 import { pages } from './pages/registry.ts'
 import { Gated } from './shell/gated.tsx'
+import { loadView } from './shell/load-view.ts'
 import { NotFound, PageError } from './shell/page-error.tsx'
 import { Shell } from './shell/shell.tsx'
 import { PageSkeleton } from './ui/skeleton.tsx'
@@ -50,7 +51,7 @@ const routeOf = (page: PageDefinition) =>
     staticData: { page },
     component: page.gate
       ? () => <Gated page={page} />
-      : (lazyRouteComponent(page.load, 'default') as () => React.ReactNode),
+      : (lazyRouteComponent(() => loadView(page), 'default') as () => React.ReactNode),
   })
 
 const inArea = (area: PageDefinition['area']) => pages.filter((page) => page.area === area).map(routeOf)

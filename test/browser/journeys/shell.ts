@@ -46,6 +46,36 @@ const shellJourneys: Journey = (stage) => {
     stage().takeFaults()
   })
 
+  test('After an upgrade an open page loads the new build, and a page that cannot be loaded says so and is tried again', async () => {
+    const page = await stage().open('owner')
+    await visit(page, '/orgs/new')
+    // The service is away for a moment: nothing is loaded again.
+    await page.route('**/assets/**', (route) => route.abort())
+    await page.getByRole('link', { name: 'Suppressions' }).click()
+    await page.getByText('The service did not answer').waitFor()
+    await page.unroute('**/assets/**')
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('heading', { name: 'Suppressions', level: 1 }).waitFor()
+    await goTo(page, '/settings/organisation')
+
+    // Another build has other names, and those of this one are gone until the page asks which build there is.
+    await page.route('**/assets/**', (route) => route.fulfill({ status: 404 }))
+    await page.route(
+      (url) => url.pathname === '/',
+      async (route) => {
+        await page.unroute('**/assets/**')
+        const response = await route.fetch()
+        const body = (await response.text()).replace(/index-[\w-]+\.js/, 'index-newer.js')
+        await route.fulfill({ response, body })
+      },
+    )
+    const loadedAgain = page.waitForEvent('load')
+    await page.getByRole('link', { name: 'Audit log' }).click()
+    await loadedAgain
+    await page.getByRole('heading', { name: 'Audit log', level: 1 }).waitFor()
+    stage().takeFaults()
+  })
+
   test('The rail can be narrowed to icons that lead to the same pages, and stays narrow after a reload', async () => {
     const page = await stage().open('developer')
     await visit(page, '/orgs/new')

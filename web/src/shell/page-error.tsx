@@ -3,12 +3,13 @@ import { shell } from '../strings/shell.ts'
 import { Button, buttonClasses } from '../ui/button.tsx'
 import { ErrorNote } from '../ui/error-note.tsx'
 import { Page } from '../ui/templates.tsx'
+import { NotLoaded } from './load-view.ts'
 
 export const PageError = ({ error, reset }: ErrorComponentProps) => (
   <Page title={shell.pageFailed} width="form">
     <ErrorNote error={error} />
     <div>
-      <Button onClick={reset}>{shell.tryAgain}</Button>
+      <Button onClick={error instanceof NotLoaded ? () => location.reload() : reset}>{shell.tryAgain}</Button>
     </div>
   </Page>
 )

@@ -22,6 +22,7 @@ export const shell = {
   noCommand: 'Nothing matches.',
   notFound: 'Page not found',
   notFoundWhy: 'The address is wrong, or what was here has been deleted.',
+  notLoaded: 'The service did not answer, or it was updated just now. Try again.',
   offline: 'The service cannot be reached. The dashboard tries again by itself; nothing you typed is lost.',
   openNavigation: 'Open navigation',
   organisation: 'Organisation',
