@@ -79,6 +79,20 @@ test('A client that accepts brotli gets the compressed file, and one that refuse
   expect(await ask('identity')).toBeUndefined()
 })
 
+test('A file that a newer build has taken away is an unknown path, and is not cached as one', async () => {
+  const path = '/assets/taken.js'
+  const at = join(webFolder, path)
+  await writeFile(at, script)
+  const own = await startTestService({ webFolder, database: t.database })
+  await rm(at)
+  const gone = await own.ask('GET', path)
+  expectRefusal(gone, 'NOT_FOUND')
+  expect(gone.headers['cache-control']).toBeUndefined()
+  await writeFile(at, script)
+  expect((await own.ask('GET', path)).text).toBe(script)
+  await own.stop()
+})
+
 test('Files outside the build and its own records are not served', async () => {
   for (const path of [
     '/.vite/manifest.json',

@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { extname, join, relative, sep } from 'node:path'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Failure } from '../../ground/errors.ts'
 import type { WebPages } from '../server.ts'
 
 const types: Record<string, string> = {
@@ -74,8 +75,14 @@ export const makeWebFiles = (folder: string | undefined): WebPages | undefined =
   if (folder === undefined || !existsSync(join(folder, 'index.html'))) return undefined
   const files = filesIn(folder)
   const cache = new Map<string, Promise<Buffer>>()
+  /** The files are gone when a newer build has taken their place before the service starts again. */
+  const open = (path: string): Promise<Buffer> =>
+    readFile(join(folder, path)).catch((error: NodeJS.ErrnoException) => {
+      cache.delete(path)
+      throw error.code === 'ENOENT' ? new Failure('NOT_FOUND') : error
+    })
   const read = (path: string): Promise<Buffer> => {
-    const known = cache.get(path) ?? readFile(join(folder, path))
+    const known = cache.get(path) ?? open(path)
     cache.set(path, known)
     return known
   }
@@ -83,10 +90,20 @@ export const makeWebFiles = (folder: string | undefined): WebPages | undefined =
   const isAsset = (path: string): boolean =>
     files.has(path) && extname(path) in types && !path.startsWith('/.') && path !== '/index.html'
 
-  const sendFile = async (request: FastifyRequest, reply: FastifyReply, path: string): Promise<FastifyReply> => {
+  const sendFile = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    path: string,
+    headers: Record<string, string>,
+  ): Promise<FastifyReply> => {
     const encoding = encodingFor(request.headers['accept-encoding'], (suffix) => files.has(path + suffix))
+    const content = await read(path + suffixes[encoding])
     if (encoding !== 'identity') reply.header('content-encoding', encoding)
-    return reply.type(types[extname(path)] as string).send(await read(path + suffixes[encoding]))
+    return reply
+      .code(200)
+      .headers(headers)
+      .type(types[extname(path)] as string)
+      .send(content)
   }
 
   return {
@@ -97,11 +114,10 @@ export const makeWebFiles = (folder: string | undefined): WebPages | undefined =
     },
     send: (request, reply) => {
       const path = pathOf(request.url)
-      if (!isAsset(path)) return sendFile(request, reply.code(200).headers(pageHeaders), '/index.html')
+      if (!isAsset(path)) return sendFile(request, reply, '/index.html', pageHeaders)
       const hashed = path.startsWith('/assets/')
       const caching = hashed ? 'public, max-age=31536000, immutable' : 'no-cache'
-      reply.code(200).headers({ ...commonHeaders, 'cache-control': caching, vary: 'accept-encoding' })
-      return sendFile(request, reply, path)
+      return sendFile(request, reply, path, { ...commonHeaders, 'cache-control': caching, vary: 'accept-encoding' })
     },
   }
 }
