@@ -43,6 +43,8 @@ const audienceJourneys: Journey = (stage) => {
     await dialog.getByRole('alert').waitFor()
     await dialog.getByLabel('Name').fill('Journey readers')
     await dialog.getByRole('button', { name: 'New audience' }).click()
+    await page.getByText('Journey readers is created').waitFor()
+    expect(await page.getByRole('heading', { name: 'is created' }).count()).toBe(0)
     await page.getByRole('heading', { name: 'Journey readers' }).waitFor()
     const id = new URL(page.url()).pathname.split('/').at(-1) as string
     expect(await read(`/api/internal/audiences?id=${id}`)).toMatchObject({ slug: 'journey-readers', member_count: 0 })

@@ -47,7 +47,8 @@ const List = () => {
         <CircleCheck aria-hidden className="mt-0.5 size-4 shrink-0 text-ok" />
       )}
       <div className="min-w-0 flex-1">
-        <Toast.Title className="font-medium" />
+        {/* A heading by default, which would stand among those of the page while it is shown. */}
+        <Toast.Title render={<div />} className="font-medium" />
         <Toast.Description className="text-muted break-words" />
       </div>
       {item.actionProps && <Toast.Action className="rounded-sm px-2 font-medium text-accent hover:bg-hover" />}
