@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { startSlices } from './event-loop-turns.ts'
+import { runAtOnce, runInSlices, type Steps, startSlices } from './event-loop-turns.ts'
 
 test('each turn of the event loop runs one slice, in the order in which the work asked for it', async () => {
   let turn = 0
@@ -29,4 +29,22 @@ test('a slice is over after some milliseconds, and the next one starts anew', as
   await expect.poll(() => slices.over()).toBe(true)
   await slices.next()
   expect(slices.over()).toBe(false)
+})
+
+test('steps have the same result at once and in slices, and slices let others run between them', async () => {
+  function* steps(): Steps<number> {
+    let ran = 0
+    for (; ran < 5; ran++) {
+      yield
+      const end = performance.now() + 6
+      while (performance.now() < end);
+    }
+    return ran
+  }
+  let turns = 0
+  const counting = setInterval(() => turns++, 0)
+  expect([runAtOnce(steps()), turns]).toEqual([5, 0])
+  expect(await runInSlices(steps())).toBe(5)
+  clearInterval(counting)
+  expect(turns).toBeGreaterThan(2)
 })

@@ -36,3 +36,23 @@ export const startSlices = (): Slices => {
     },
   }
 }
+
+/** Work that pauses between its steps. Each step takes a few milliseconds at most. */
+export type Steps<T> = Generator<void, T>
+
+/** Runs all steps at once, where nobody waits for anything else. */
+export const runAtOnce = <T>(steps: Steps<T>): T => {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+  }
+}
+
+export const runInSlices = async <T>(steps: Steps<T>): Promise<T> => {
+  const slices = startSlices()
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+    if (slices.over()) await slices.next()
+  }
+}

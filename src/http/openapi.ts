@@ -1,6 +1,7 @@
 /** Generates the OpenAPI 3.1 description of /api/v1 from the route objects that the router serves. */
 import { z } from 'zod'
 import { type Code, statusOf } from '../ground/errors.ts'
+import { runAtOnce, type Steps } from '../ground/event-loop-turns.ts'
 import { type IdKind, idPattern } from '../ground/ids.ts'
 import {
   type OpenApiDocument,
@@ -14,7 +15,7 @@ import { headers, parameters, rateHeaders, text } from './openapi/documented-hea
 import { exampleId, nounOf, shownExamples } from './openapi/examples.ts'
 import { apiDescription, tagTexts } from './openapi/prose.ts'
 import { codesOf, ErrorBody, errorResponse, errorResponses, exampleOf, sharedErrors } from './openapi/refusals.ts'
-import { type JsonSchema, makeShapes, type Shapes } from './openapi/shapes.ts'
+import { type JsonSchema, makeShapesInSteps, type Shapes } from './openapi/shapes.ts'
 import type { Method, Route } from './route.ts'
 
 export type { OpenApiDocument } from './openapi/document.ts'
@@ -153,9 +154,10 @@ const describeWebhook = (hook: WebhookShape, shapes: Shapes): Operation => ({
   },
 })
 
-const describePaths = (routes: readonly Route[], shapes: Shapes): OpenApiDocument['paths'] => {
+function* describePaths(routes: readonly Route[], shapes: Shapes): Steps<OpenApiDocument['paths']> {
   const paths: OpenApiDocument['paths'] = {}
   for (const route of routes) {
+    yield
     const item = paths[pathOf(route)] ?? {}
     item[route.method.toLowerCase() as Lowercase<Method>] = describeRoute(route, shapes)
     paths[pathOf(route)] = item
@@ -189,9 +191,9 @@ type ApiParts = {
   webhooks?: readonly WebhookShape[]
 }
 
-export const describeApi = (parts: ApiParts): OpenApiDocument => {
+export function* describeInSteps(parts: ApiParts): Steps<OpenApiDocument> {
   const { routes, serviceVersion, baseUrl = '/', webhooks = [] } = parts
-  const shapes = makeShapes(
+  const shapes = yield* makeShapesInSteps(
     routes.flatMap((route) => [route.query, describedBodyOf(route)].filter((schema) => schema !== undefined)),
     [
       ErrorBody,
@@ -212,7 +214,7 @@ export const describeApi = (parts: ApiParts): OpenApiDocument => {
     },
     servers: [{ url: baseUrl, description: 'This service' }],
     tags: describeTags([...routes, ...webhooks].flatMap(({ tag }) => tag ?? [])),
-    paths: describePaths(routes, shapes),
+    paths: yield* describePaths(routes, shapes),
     webhooks: Object.fromEntries(webhooks.map((hook) => [hook.event, { post: describeWebhook(hook, shapes) }])),
     components: {
       securitySchemes: {
@@ -231,3 +233,5 @@ export const describeApi = (parts: ApiParts): OpenApiDocument => {
     },
   }
 }
+
+export const describeApi = (parts: ApiParts): OpenApiDocument => runAtOnce(describeInSteps(parts))

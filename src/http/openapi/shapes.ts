@@ -1,6 +1,7 @@
 /** Converts Zod schemas to JSON Schema. Named schemas become components, and every use of one is a reference to it. */
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
+import { runAtOnce, type Steps } from '../../ground/event-loop-turns.ts'
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema
 
@@ -58,11 +59,14 @@ const refersTo = (value: unknown, names: ReadonlySet<string>): boolean => {
   })
 }
 
-const collect = (schemas: Iterable<z.ZodType>, side: Side) => {
+type Collected = { shapes: Map<z.ZodType, JsonSchema>; named: Named }
+
+function* collect(schemas: Iterable<z.ZodType>, side: Side): Steps<Collected> {
   const shapes = new Map<z.ZodType, JsonSchema>()
   const named: Named = new Map()
   for (const schema of schemas) {
     if (shapes.has(schema)) continue
+    yield
     const converted = convert(schema, side)
     shapes.set(schema, converted.shape)
     for (const [name, shape] of Object.entries(converted.named ?? {}) as [string, JsonSchema][]) {
@@ -133,8 +137,9 @@ export interface Shapes {
 }
 
 /** When request and response schema of a name differ, the response keeps the name and the request is `<name>Input`. */
-export const makeShapes = (requests: Iterable<z.ZodType>, responses: Iterable<z.ZodType>): Shapes => {
-  const [input, output] = [collect(requests, 'input'), collect(responses, 'output')]
+export function* makeShapesInSteps(requests: Iterable<z.ZodType>, responses: Iterable<z.ZodType>): Steps<Shapes> {
+  const input = yield* collect(requests, 'input')
+  const output = yield* collect(responses, 'output')
   const writtenOut = namesWithDefaults(input.named)
   const split = differingNames(input.named, output.named)
   const inputName = (name: string): string => (split.has(name) ? `${name}Input` : name)
@@ -161,6 +166,9 @@ export const makeShapes = (requests: Iterable<z.ZodType>, responses: Iterable<z.
     components: Object.fromEntries(Object.entries(components).sort(([a], [b]) => (a < b ? -1 : 1))),
   }
 }
+
+export const makeShapes = (requests: Iterable<z.ZodType>, responses: Iterable<z.ZodType>): Shapes =>
+  runAtOnce(makeShapesInSteps(requests, responses))
 
 /** The schema of a request on its own, with every named schema written out where it is used. */
 export const standaloneRequest = (schema: z.ZodType): JsonSchema => {

@@ -3,7 +3,8 @@ import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import type { FastifyInstance } from 'fastify'
 import { Failure } from '../../ground/errors.ts'
-import { describeApi, type WebhookShape } from '../openapi.ts'
+import { runInSlices } from '../../ground/event-loop-turns.ts'
+import { describeInSteps, type WebhookShape } from '../openapi.ts'
 import type { Route } from '../route.ts'
 import { once, type StoredPage, sendStored, store } from './stored.ts'
 
@@ -164,7 +165,7 @@ export const registerReference = (app: FastifyInstance, needs: Needs): void => {
     })
   }
 
-  const description = once(async () => store(json, JSON.stringify(describeApi(needs))))
+  const description = once(async () => store(json, JSON.stringify(await runInSlices(describeInSteps(needs)))))
   const script = once(async () => store(javascript, pageScript(await readScript())))
   const stored = store(html, page)
   const readPage = async (): Promise<StoredPage> => {
