@@ -1,5 +1,6 @@
 import { createClient, defineScript } from 'redis'
 import type { Log } from '../ground/log.ts'
+import { makeReplaceIfReplica, redisOptions, withoutUrl } from '../ground/redis-connection.ts'
 import { assertCost, type Bucket, type BucketState, type Limiter } from './limiter.ts'
 
 /**
@@ -83,9 +84,6 @@ return answer
 
 const graceMs = 10_000
 const warnEveryMs = 5_000
-const replaceEveryMs = 1_000
-/** At most this many calls wait for a reply. Further calls are allowed at once. */
-const maxWaiting = 10_000
 
 const take = defineScript({
   SCRIPT: takeScript,
@@ -97,32 +95,6 @@ const take = defineScript({
   },
   transformReply: (reply: unknown) => reply as number[],
 })
-
-const connectTo = (url: string, timeoutMs: number) => {
-  // A connection without traffic for this long is closed. Pings keep a healthy connection open.
-  const deadAfterMs = 20 * timeoutMs
-  try {
-    return createClient({
-      url,
-      scripts: { take },
-      // A call that cannot be sent now is allowed now. Sent later, it would be counted at a time long past.
-      disableOfflineQueue: true,
-      commandsQueueMaxLength: maxWaiting,
-      // The client's own timeout ends once a command is written, so it does not detect a server that stops replying.
-      commandOptions: { timeout: undefined },
-      maintNotifications: 'disabled',
-      pingInterval: 8 * timeoutMs,
-      socket: {
-        connectTimeout: deadAfterMs,
-        socketTimeout: deadAfterMs,
-        reconnectStrategy: (retries) => Math.min(50 * 2 ** retries, 1_000) + Math.random() * 100,
-      },
-    })
-  } catch {
-    // The cause contains the URL, which may contain a password.
-    throw new Error('the Redis URL must be a valid redis:// or rediss:// URL')
-  }
-}
 
 const statesOf = (buckets: readonly Bucket[], reply: number[]): BucketState[] =>
   buckets.map(({ limit }, i) => ({
@@ -152,7 +124,7 @@ export const makeRedisLimiter = async ({
   prefix = 'tidings:',
   countFault,
 }: RedisLimiterOptions): Promise<Limiter> => {
-  const client = connectTo(url, timeoutMs)
+  const client = withoutUrl(() => createClient({ ...redisOptions(url, timeoutMs), scripts: { take } }))
   let closed = false
   let replies = 0
   /** A command got no reply, and no other has got one since. Sending more would only delay more calls. */
@@ -160,16 +132,7 @@ export const makeRedisLimiter = async ({
   let unlimited = 0
   let warned = false
   let warnedAt = Number.NEGATIVE_INFINITY
-  let replacedAt = Number.NEGATIVE_INFINITY
-
-  /** After a failover, a connection to the former master leads to a replica. A new one leads to the present master. */
-  const replaceIfReplica = (cause: unknown): void => {
-    const isReplica = cause instanceof Error && cause.message.includes('READONLY')
-    if (!isReplica || closed || performance.now() - replacedAt < replaceEveryMs) return
-    replacedAt = performance.now()
-    client.destroy()
-    client.connect().catch(warn)
-  }
+  const replaceIfReplica = makeReplaceIfReplica(client, () => closed)
 
   const warn = (cause: unknown): void => {
     if (closed || performance.now() - warnedAt < warnEveryMs) return

@@ -1,6 +1,7 @@
 /** Marks of writes that processes on several machines share through Redis. */
 import { createClient } from 'redis'
 import type { Log } from '../ground/log.ts'
+import { makeReplaceIfReplica, redisOptions, withoutUrl } from '../ground/redis-connection.ts'
 import { makeMemoryMarks, markLifeMs, type WriteMarks } from './write-marks.ts'
 
 type Options = {
@@ -11,35 +12,14 @@ type Options = {
   timeoutMs?: number
 }
 
-const connectTo = (url: string, timeoutMs: number) => {
-  const deadAfterMs = 20 * timeoutMs
-  try {
-    return createClient({
-      url,
-      disableOfflineQueue: true,
-      commandsQueueMaxLength: 10_000,
-      commandOptions: { timeout: undefined },
-      maintNotifications: 'disabled',
-      pingInterval: 8 * timeoutMs,
-      socket: {
-        connectTimeout: deadAfterMs,
-        socketTimeout: deadAfterMs,
-        reconnectStrategy: (retries) => Math.min(50 * 2 ** retries, 1_000) + Math.random() * 100,
-      },
-    })
-  } catch {
-    // The cause contains the URL, which may contain a password.
-    throw new Error('the Redis URL must be a valid redis:// or rediss:// URL')
-  }
-}
-
 /**
  * The time to live of a key says how old a mark is, by the clock of Redis alone. After a reconnect, marks may have been
  * lost with the server that had them, so everything counts as written at that moment. While Redis does not respond, no
  * age is known. A mark that could not be written then is written once Redis responds again.
  */
 export const makeRedisMarks = ({ url, log, prefix, timeoutMs = 250 }: Options): WriteMarks => {
-  const client = connectTo(url, timeoutMs)
+  const client = withoutUrl(() => createClient(redisOptions(url, timeoutMs)))
+  const replaceIfReplica = makeReplaceIfReplica(client, () => closed)
   const own = makeMemoryMarks()
   const unwritten = new Set<string>()
   let connectedAt = performance.now()
@@ -77,6 +57,7 @@ export const makeRedisMarks = ({ url, log, prefix, timeoutMs = 250 }: Options): 
       silentUntil = performance.now() + 4 * timeoutMs
       return lost(`no reply within ${timeoutMs} ms`)
     } catch (error) {
+      replaceIfReplica(error)
       return lost(error)
     } finally {
       clearTimeout(timer)

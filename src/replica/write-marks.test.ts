@@ -34,9 +34,10 @@ test('Old marks are removed by the next write', () => {
 const startFakeRedis = async () => {
   const lives = new Map<string, number>()
   const sockets = new Set<Socket>()
-  const state = { silent: false, elapsedMs: 0 }
+  const state = { silent: false, readOnly: false, elapsedMs: 0 }
   const replyTo = ([name, key = '', ...rest]: string[]): string => {
     if (name === 'HELLO') return '%1\r\n+server\r\n+redis\r\n'
+    if (name === 'SET' && state.readOnly) return "-READONLY You can't write against a read only replica.\r\n"
     if (name === 'SET') lives.set(key, Number(rest.at(-1)) + state.elapsedMs)
     if (name === 'PTTL') return `:${lives.has(key) ? (lives.get(key) as number) - state.elapsedMs : -2}\r\n`
     return '+OK\r\n'
@@ -60,7 +61,8 @@ const startFakeRedis = async () => {
     cut()
     await new Promise((done) => server.close(done))
   })
-  return { state, lives, cut, url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  const onConnection = (connected: () => void) => server.once('connection', connected)
+  return { state, lives, cut, onConnection, url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
 
 const marksOn = (url: string) => {
@@ -105,6 +107,19 @@ test('While Redis does not reply no age is known, and what was written then is m
     'marks of writes unavailable, reads go to the primary',
   )
   expect(log.info.mock.calls.at(-1)).toEqual(['marks of writes available again'])
+})
+
+test('A connection to a master that became a replica is replaced, and what was written meanwhile is marked', async () => {
+  const redis = await startFakeRedis()
+  const { marks } = marksOn(redis.url)
+  await expect.poll(() => marks.age(['org_1'])).not.toBeNull()
+  redis.state.readOnly = true
+  redis.onConnection(() => {
+    redis.state.readOnly = false
+  })
+  await marks.wrote(['org_1'])
+  expect(redis.lives.size).toBe(0)
+  await expect.poll(() => [...redis.lives.keys()]).toEqual(['p:wrote:org_1'])
 })
 
 test('After a reconnect everything counts as just written, because Redis may have lost its marks', async () => {
