@@ -77,74 +77,61 @@ const holdAddress = async (address: string) => {
   return () => t.database.sql('drop trigger hold_address on messages')
 }
 
+const untouched = { messages: {}, jobs: {}, orphans: [] }
+
+/** A send to many readers that waits for a lock which another transaction holds. */
+const heldSend = async (lock: string, address?: (i: number) => { email: string }) => {
+  const own = await blastClient(t)
+  const remove = await deletionOf(own)
+  const id = await own.audience(readers(many, address))
+  const body = email(await own.template(plain))
+  const holder = await beginOtherTransaction(t.database)
+  await holder.sql(lock)
+  const sending = own.post(id, body)
+  await holder.untilWaitedFor()
+  /** Deletes the org while the send waits, and lets both go on. */
+  const removeMeanwhile = async () => {
+    const removing = remove()
+    await untilBothWait()
+    await holder.commit()
+    const [reply] = await Promise.all([sending, removing])
+    return reply
+  }
+  return { own, remove, holder, sending, removeMeanwhile }
+}
+
 describe('an org that is deleted while its send is loaded', () => {
   test('before the job exists refuses the send, and nothing is stored', async () => {
-    const own = await blastClient(t)
-    const remove = await deletionOf(own)
-    const id = await own.audience(readers(many))
-    const body = email(await own.template(plain))
-    const holder = await beginOtherTransaction(t.database)
-    await holder.sql('lock table contacts')
-    const sending = own.post(id, body)
-    await holder.untilWaitedFor()
+    const { own, remove, holder, sending } = await heldSend('lock table contacts')
     await remove()
     await holder.commit()
     expectRefusal(await sending, 'UNAUTHORIZED')
-    expect(await stateOf(own)).toEqual({ messages: {}, jobs: {}, orphans: [] })
+    expect(await stateOf(own)).toEqual(untouched)
     await staysSilent(own, 0)
   })
 
   test('at the moment when the job is created leaves no job', async () => {
-    const own = await blastClient(t)
-    const remove = await deletionOf(own)
-    const id = await own.audience(readers(many))
-    const body = email(await own.template(plain))
-    const holder = await beginOtherTransaction(t.database)
-    await holder.sql('lock table jobs in share mode')
-    const sending = own.post(id, body)
-    await holder.untilWaitedFor()
-    const removing = remove()
-    await untilBothWait()
-    await holder.commit()
-    const [reply] = await Promise.all([sending, removing])
-    expectRefusal(reply, 'UNAUTHORIZED')
-    expect(await stateOf(own)).toEqual({ messages: {}, jobs: {}, orphans: [] })
+    const { own, removeMeanwhile } = await heldSend('lock table jobs in share mode')
+    expectRefusal(await removeMeanwhile(), 'UNAUTHORIZED')
+    expect(await stateOf(own)).toEqual(untouched)
     await staysSilent(own, 0)
   })
 
   test('before its first rows cancels the job, which adds none', async () => {
-    const own = await blastClient(t)
-    const remove = await deletionOf(own)
-    const id = await own.audience(readers(many))
-    const body = email(await own.template(plain))
-    const holder = await beginOtherTransaction(t.database)
-    await holder.sql('lock table messages in share mode')
-    const sending = own.post(id, body)
-    await holder.untilWaitedFor()
-    const removing = remove()
-    await untilBothWait()
-    await holder.commit()
-    const [reply] = await Promise.all([sending, removing])
+    const { own, removeMeanwhile } = await heldSend('lock table messages in share mode')
+    const reply = await removeMeanwhile()
     expectRefusal(reply, 'AUDIENCE_SEND_INCOMPLETE', { job_id: await jobIdOf(own) } as object)
-    expect(await stateOf(own)).toEqual({ messages: {}, jobs: { canceled: 1 }, orphans: [] })
+    expect(await stateOf(own)).toEqual({ ...untouched, jobs: { canceled: 1 } })
     await staysSilent(own, 0)
   })
 
   test('with its last portion cancels the rows that landed, and the job', async () => {
-    const own = await blastClient(t)
-    const remove = await deletionOf(own)
-    const id = await own.audience(readers(many, (i) => ({ email: `held${i}@reader.test` })))
-    const body = email(await own.template(plain))
     const release = await holdAddress(`held${many - 1}@reader.test`)
-    const holder = await beginOtherTransaction(t.database)
-    await holder.sql(`select pg_advisory_xact_lock(${lockNumber})`)
-    const sending = own.post(id, body)
-    await holder.untilWaitedFor()
-    const removing = remove()
+    const { own, removeMeanwhile } = await heldSend(`select pg_advisory_xact_lock(${lockNumber})`, (i) => ({
+      email: `held${i}@reader.test`,
+    }))
     // The deletion waits for the portion that is being moved.
-    await untilBothWait()
-    await holder.commit()
-    const [reply] = await Promise.all([sending, removing])
+    const reply = await removeMeanwhile()
     await release()
     // Both wait for the job. If the send gets it first, it is complete before the deletion.
     if (reply.status === 200) expect(reply.body).toMatchObject({ scheduled: many })

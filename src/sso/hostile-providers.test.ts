@@ -170,7 +170,7 @@ describe('an issuer that lies', () => {
     expect(reasons()).toHaveLength(1)
   })
 
-  test('is not believed, and the same issuer signs in when it tells the truth', async () => {
+  test('is not believed, and the same issuer signs in when it is honest', async () => {
     const { reply, session } = await signInWith(await newOidcOrg(), () => {})
     expect([reply, session]).toEqual([[302, '/'], expect.any(String)])
   })

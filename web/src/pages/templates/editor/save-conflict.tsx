@@ -7,7 +7,7 @@ import { useSubmit } from '../../sign-in/use-submit.ts'
 import type { Template } from '../template-data.ts'
 
 type Props = {
-  /** The version that somebody else saved. Undefined while there is none. */
+  /** The version that somebody else saved, if there is one. */
   saved: Template | undefined
   onClose: () => void
   onReload: (saved: Template) => void
