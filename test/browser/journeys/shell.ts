@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { addPerson } from '../../clients/people.ts'
+import { addPerson, askWith, signIn } from '../../clients/people.ts'
 import { mailedCode } from '../../clients/sign-in-client.ts'
 import { expectNoBarriers } from '../axe.ts'
 import { goTo, type Journey, visit, visitAndCheck } from '../journey.ts'
@@ -74,6 +74,41 @@ const shellJourneys: Journey = (stage) => {
     await loadedAgain
     await page.getByRole('heading', { name: 'Audit log', level: 1 }).waitFor()
     stage().takeFaults()
+  })
+
+  test('An answer that comes after the person has moved on leaves the next page as it is', async () => {
+    const { t, people, again } = stage()
+    const cookie = await signIn(t, people.owner.userId)
+    const page = await again('owner')
+    /** Moves on while the answer to this request is held back, and waits until the dashboard has it. */
+    const moveOn = async (method: string, ask: () => Promise<void>, done: string) => {
+      const [asked, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      await page.route('**/api/internal/**', async (route) => {
+        if (route.request().method() !== method) return route.fallback()
+        const response = await route.fetch()
+        asked.resolve()
+        await held.promise
+        await route.fulfill({ response })
+      })
+      await ask()
+      await asked.promise
+      await goTo(page, '/senders/ips?open=new')
+      held.resolve()
+      await page.getByText(done).waitFor()
+      expect(page.url()).toBe(`${t.url}/senders/ips?open=new`)
+      await page.unrouteAll({ behavior: 'wait' })
+    }
+    const { id } = (await askWith(t, cookie, 'POST', '/api/internal/projects', { body: { name: 'Left behind' } })).body
+    await visit(page, `/projects?open=${id}`)
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    const confirm = page.getByRole('dialog', { name: 'Delete Left behind?' })
+    await confirm.getByRole('textbox').fill('Left behind')
+    await moveOn('DELETE', () => confirm.getByRole('button', { name: 'Delete' }).click(), 'Left behind is deleted')
+
+    await goTo(page, '/audiences?open=audience')
+    const form = page.getByRole('dialog', { name: 'New audience' })
+    await form.getByLabel('Name').fill('Left readers')
+    await moveOn('POST', () => form.getByRole('button', { name: 'New audience' }).click(), 'Left readers is created')
   })
 
   test('The rail can be narrowed to icons that lead to the same pages, and stays narrow after a reload', async () => {

@@ -17,6 +17,7 @@ import { Tabs } from '../../../ui/tabs.tsx'
 import { Page, Section } from '../../../ui/templates.tsx'
 import { toast } from '../../../ui/toasts.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
+import { useNavigateFromHere } from '../../../ui/use-navigate-from-here.ts'
 import type { Audience } from '../use-contacts.ts'
 import { ImportCsv } from './import-csv.tsx'
 import { AudienceMembers } from './members.tsx'
@@ -33,13 +34,14 @@ const ExportLink = ({ id }: { id: string }) => {
 
 const Deletion = ({ audience: { id, name, slug } }: { audience: Audience }) => {
   const client = useQueryClient()
-  const navigate = useNavigate()
+  const navigate = useNavigateFromHere()
   const [asked, setAsked] = useState(false)
   const remove = async () => {
     await unwrap(api.DELETE('/api/internal/audiences', { params: { query: { id } } }))
     toast(audiences.deleted(name))
+    await client.resetQueries({ queryKey: ['audiences'], exact: true })
     await navigate({ to: '/audiences' as never })
-    client.removeQueries({ queryKey: ['audiences'] })
+    client.removeQueries({ queryKey: ['audiences', id] })
   }
   return (
     <>

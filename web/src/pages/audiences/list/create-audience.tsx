@@ -1,5 +1,4 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
 import { api, unwrap } from '../../../api/client.ts'
 import { audiences } from '../../../strings/audiences.ts'
 import { ui } from '../../../strings/ui.ts'
@@ -10,11 +9,12 @@ import { Input } from '../../../ui/input.tsx'
 import { Form } from '../../../ui/templates.tsx'
 import { toast } from '../../../ui/toasts.tsx'
 import { useDraft } from '../../../ui/use-draft.ts'
+import { useNavigateFromHere } from '../../../ui/use-navigate-from-here.ts'
 import { useSubmit } from '../../sign-in/use-submit.ts'
 
 export const CreateAudience = ({ open, onClose }: { open: boolean; onClose: () => void }) => {
   const client = useQueryClient()
-  const navigate = useNavigate()
+  const navigate = useNavigateFromHere()
   const draft = useDraft('audience', { name: '', slug: '' })
   const form = useSubmit()
   const { name, slug } = draft.value

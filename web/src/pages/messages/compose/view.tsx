@@ -1,5 +1,4 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import { useMode } from '../../../shell/mode.ts'
@@ -16,6 +15,7 @@ import { Form, Page, Section } from '../../../ui/templates.tsx'
 import { useTenantChoices } from '../../../ui/tenant-filter.tsx'
 import { toast } from '../../../ui/toasts.tsx'
 import { useDraft } from '../../../ui/use-draft.ts'
+import { useNavigateFromHere } from '../../../ui/use-navigate-from-here.ts'
 import { useSubmit } from '../../sign-in/use-submit.ts'
 import { readVariables } from '../../templates/editor/variables-field.tsx'
 import { useTemplates } from '../../templates/template-data.ts'
@@ -78,7 +78,7 @@ const ContentFields = (props: FieldsProps) => {
 const useSend = (draft: MessageDraft, files: readonly File[], forget: () => void) => {
   const environment = useMode()
   const client = useQueryClient()
-  const navigate = useNavigate()
+  const navigate = useNavigateFromHere()
   const form = useSubmit()
   const send = () =>
     form.submit(async () => {

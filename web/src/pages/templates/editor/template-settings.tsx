@@ -1,5 +1,4 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import { editor, templates } from '../../../strings/templates.ts'
@@ -9,6 +8,7 @@ import { Field } from '../../../ui/field.tsx'
 import { Input } from '../../../ui/input.tsx'
 import { Form, Section } from '../../../ui/templates.tsx'
 import { toast } from '../../../ui/toasts.tsx'
+import { useNavigateFromHere } from '../../../ui/use-navigate-from-here.ts'
 import { useSubmit } from '../../sign-in/use-submit.ts'
 import type { Template } from '../template-data.ts'
 import { keepDraft } from './content.ts'
@@ -46,13 +46,13 @@ const Rename = ({ template: { id, slug }, onSaved }: Props) => {
 
 const Deletion = ({ template: { id, slug } }: { template: Template }) => {
   const client = useQueryClient()
-  const navigate = useNavigate()
+  const navigate = useNavigateFromHere()
   const [asked, setAsked] = useState(false)
   const remove = async () => {
     await unwrap(api.DELETE('/api/internal/templates', { params: { query: { id } } }))
     keepDraft(id, undefined)
     toast(editor.deleted(slug))
-    client.removeQueries({ queryKey: ['templates', 'list'] })
+    await client.resetQueries({ queryKey: ['templates', 'list'] })
     await navigate({ to: '/templates' as never })
   }
   return (

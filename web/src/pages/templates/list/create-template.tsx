@@ -1,5 +1,4 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
 import { api, unwrap } from '../../../api/client.ts'
 import { templates } from '../../../strings/templates.ts'
 import { ui } from '../../../strings/ui.ts'
@@ -11,6 +10,7 @@ import { Input } from '../../../ui/input.tsx'
 import { Form } from '../../../ui/templates.tsx'
 import { toast } from '../../../ui/toasts.tsx'
 import { useDraft } from '../../../ui/use-draft.ts'
+import { useNavigateFromHere } from '../../../ui/use-navigate-from-here.ts'
 import { useSubmit } from '../../sign-in/use-submit.ts'
 import type { Channel } from '../template-data.ts'
 
@@ -18,7 +18,7 @@ const choices = Object.entries(templates.channels).map(([value, label]) => ({ va
 
 export const CreateTemplate = ({ open, onClose }: { open: boolean; onClose: () => void }) => {
   const client = useQueryClient()
-  const navigate = useNavigate()
+  const navigate = useNavigateFromHere()
   const draft = useDraft('template', { slug: '', channel: 'email' as Channel })
   const form = useSubmit()
   const { slug, channel } = draft.value
