@@ -23,11 +23,10 @@ type Dashboard = {
 const loading = '[aria-busy="true"], [role="status"][aria-label="Loading"]'
 
 const loaded = async (page: Page): Promise<void> => {
-  await page.locator('h1').first().waitFor()
-  await page.waitForFunction(
-    (selector) => !(globalThis as unknown as Dashboard).document.querySelector(selector),
-    loading,
-  )
+  await page.waitForFunction((selector) => {
+    const { document } = globalThis as unknown as Dashboard
+    return document.querySelector('h1') && !document.querySelector(selector)
+  }, loading)
 }
 
 /** Pages that stay loaded between tests. */
@@ -37,6 +36,12 @@ export const kept = new WeakSet<Page>()
 export const visit = async (page: Page, path: string): Promise<void> => {
   if (kept.has(page) && page.url() !== 'about:blank') return goTo(page, path)
   await page.goto(path)
+  await loaded(page)
+}
+
+/** Loads the dashboard again, and waits in the same way. */
+export const reload = async (page: Page): Promise<void> => {
+  await page.reload()
   await loaded(page)
 }
 

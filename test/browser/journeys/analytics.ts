@@ -27,11 +27,20 @@ const analyticsJourneys: Journey = (stage) => {
     await page.keyboard.press('ArrowLeft')
     await expect.poll(() => chart.getAttribute('aria-valuetext')).toMatch(/^\w{3} \d+: Sent 0,/)
     await page.getByRole('figure').filter({ hasText: 'Delivery' }).getByRole('button', { name: 'Show table' }).click()
-    expect(await page.getByRole('table', { name: 'Delivery' }).getByRole('row').count()).toBe(8)
+    const table = page.getByRole('table', { name: 'Delivery' })
+    expect(await table.getByRole('row').count()).toBe(8)
 
+    // A file of the former figures would be the wrong one.
+    const held = Promise.withResolvers<void>()
+    await page.route('**/api/internal/analytics?*', async (route) => {
+      await held.promise
+      await route.fallback()
+    })
     await page.getByLabel('Tenant').selectOption(tenantId)
     await expect.poll(() => new URL(page.url()).search).toBe(`?days=7&tenant=${tenantId}`)
-    await page.getByRole('table', { name: 'Delivery' }).getByRole('row').last().getByText('1').first().waitFor()
+    await page.getByRole('button', { name: 'Download CSV', disabled: true }).waitFor()
+    held.resolve()
+    await expect.poll(() => table.getByRole('row').last().getByRole('cell').nth(1).textContent()).toBe('1')
     const [file] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Download CSV' }).click(),

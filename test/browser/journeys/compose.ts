@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { mailedCode, mailsTo, otherThan } from '../../clients/sign-in-client.ts'
 import { expectNoBarriers } from '../axe.ts'
-import { type Journey, visit } from '../journey.ts'
+import { type Journey, reload, visit } from '../journey.ts'
 
 /** Moves the focus with the keyboard until the control with this label has it. */
 const tabTo = async (page: Page, label: string): Promise<void> => {
@@ -40,7 +40,7 @@ const composeJourneys: Journey = (stage) => {
     await page.keyboard.press('Enter')
     const errorOf = (label: string) => page.getByLabel(label, { exact: true }).locator('xpath=..').getByRole('alert')
     await errorOf('To').waitFor()
-    await page.reload()
+    await reload(page)
     await tabTo(page, 'From')
     await page.keyboard.type('hello@example.test')
     await tabTo(page, 'To')

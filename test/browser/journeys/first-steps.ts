@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { addPerson } from '../../clients/people.ts'
-import { type Journey, visit } from '../journey.ts'
+import { type Journey, reload, visit } from '../journey.ts'
 
 const firstStepJourneys: Journey = (stage) => {
   test('The first steps of a new organisation mark what is done and lead to what is not', async () => {
@@ -13,13 +13,13 @@ const firstStepJourneys: Journey = (stage) => {
     await steps.getByText('This is my first message').waitFor()
     // The request on the page works as it is, without a verified domain.
     await t.database.sql('delete from domains where org_id = $1', [org.id])
-    await page.reload()
+    await reload(page)
     await steps.getByText('It needs no domain').waitFor()
     const command = await steps.getByRole('region', { name: 'curl' }).innerText()
     const body = JSON.parse(command.slice(command.indexOf('{'), command.lastIndexOf('}') + 1))
     expect(body).toMatchObject({ from: expect.stringMatching(/^hello@.*\.sandbox\./), to: [email] })
     expect((await t.ask('POST', '/api/v1/emails', { key: keys.live, body })).status).toBe(200)
-    await page.reload()
+    await reload(page)
     await steps.getByText('Send a first message: Done').waitFor()
     expect(await page.getByRole('slider', { name: /^Delivery/ }).getAttribute('aria-valuetext')).toMatch(/: Sent 1,/)
     await steps.getByRole('link', { name: 'Add an endpoint' }).click()

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { addPerson, askWith, signIn } from '../../clients/people.ts'
 import { mailedCode } from '../../clients/sign-in-client.ts'
 import { expectNoBarriers } from '../axe.ts'
-import { goTo, type Journey, visit, visitAndCheck } from '../journey.ts'
+import { goTo, type Journey, reload, visit, visitAndCheck } from '../journey.ts'
 
 const shellJourneys: Journey = (stage) => {
   test('An unknown address says so, and the command palette finds a page and goes there with the keyboard', async () => {
@@ -29,7 +29,7 @@ const shellJourneys: Journey = (stage) => {
     await page.getByRole('button', { name: 'Test', exact: true }).click()
     await page.getByText('Test mode: nothing is delivered').waitFor()
     await expectNoBarriers(page)
-    await page.reload()
+    await reload(page)
     await page.getByText('Test mode: nothing is delivered').waitFor()
   })
 
@@ -117,7 +117,7 @@ const shellJourneys: Journey = (stage) => {
     await page.getByRole('button', { name: 'Collapse navigation' }).click()
     await page.getByRole('link', { name: 'Senders' }).click()
     await page.getByRole('heading', { name: 'Domains', level: 1 }).waitFor()
-    await page.reload()
+    await reload(page)
     expect(await page.getByRole('link', { name: 'Senders' }).getAttribute('aria-current')).toBe('page')
     await expectNoBarriers(page)
     await page.getByRole('button', { name: 'Expand navigation' }).click()

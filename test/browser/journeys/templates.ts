@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { askWith, signIn } from '../../clients/people.ts'
-import { type Journey, visit } from '../journey.ts'
+import { type Journey, reload, visit } from '../journey.ts'
 
 const templateJourneys: Journey = (stage) => {
   test('A developer writes a template, sees it with variables and its problems, keeps a draft, tests and deletes it', async () => {
@@ -33,7 +33,7 @@ const templateJourneys: Journey = (stage) => {
     const shown = () =>
       page.evaluate(`document.querySelector('iframe')?.contentDocument?.querySelector('h1')?.textContent`)
     await expect.poll(shown).toBe('Welcome, Ada')
-    await page.reload()
+    await reload(page)
     await page.getByText('Not saved').waitFor()
     expect((await read(id)).html).not.toContain('note')
     await page.getByRole('button', { name: 'Save' }).click()

@@ -14,5 +14,4 @@ export const reference = {
   parameters: { path: 'Path', query: 'Query', header: 'Headers' },
   required: 'required',
   gone: 'The API has no such operation.',
-  loading: 'Loading',
 } as const

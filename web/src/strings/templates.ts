@@ -45,7 +45,6 @@ export const editor = {
   partNames: { subject: 'Subject', html: 'HTML', text: 'Text' },
   htmlEditor: 'HTML of the template',
   textEditor: 'Text of the template',
-  loading: 'Loading the editor',
   save: 'Save',
   saved: 'The template is saved',
   unsaved: 'Not saved',

@@ -14,6 +14,7 @@ export const ui = {
   everyTenant: 'Every tenant',
   loadMore: 'Load more',
   loadEarlier: 'Load the rows before',
+  loading: 'Loading',
   requestId: 'Request',
   save: 'Save',
   saved: 'Saved',

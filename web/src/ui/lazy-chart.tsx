@@ -1,6 +1,6 @@
 import { lazy, Suspense } from 'react'
 import type { ChartProps } from './chart.tsx'
-import { Skeleton } from './skeleton.tsx'
+import { Bar, Loading } from './skeleton.tsx'
 
 const Chart = lazy(() => import('./chart.tsx'))
 
@@ -12,8 +12,8 @@ export const LazyChart = (props: ChartProps) => (
 )
 
 export const ChartSkeleton = () => (
-  <div role="status" aria-label="Loading" className="flex h-[312px] flex-col gap-3 rounded-md border p-4">
-    <Skeleton className="h-4 w-40" />
-    <Skeleton className="h-full w-full" />
-  </div>
+  <Loading className="flex h-[312px] flex-col gap-3 rounded-md border p-4">
+    <Bar className="h-4 w-40" />
+    <Bar className="h-full w-full" />
+  </Loading>
 )

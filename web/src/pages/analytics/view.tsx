@@ -66,7 +66,7 @@ const NothingSent = () => (
 
 const AnalyticsPage = () => {
   const [filters, change] = useFilters(noFigureFilters)
-  const { data, error } = useFigures(filters)
+  const { data, error, isPlaceholderData } = useFigures(filters)
   const rows = data?.data
   const used = rows?.some((row) => shownTotals.some((figure) => row[figure] > 0))
   const save = () => rows && download(`tidings-${rows[0]?.date}-${rows.at(-1)?.date}.csv`, csvOf(rows), 'text/csv')
@@ -75,7 +75,12 @@ const AnalyticsPage = () => {
       title={analytics.title}
       description={analytics.description}
       actions={
-        <Button icon={<Download aria-hidden className="size-4" />} disabled={!rows} onClick={save}>
+        <Button
+          icon={<Download aria-hidden className="size-4" />}
+          disabled={!rows}
+          busy={isPlaceholderData}
+          onClick={save}
+        >
           {analytics.csv}
         </Button>
       }

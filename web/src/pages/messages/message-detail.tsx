@@ -5,7 +5,7 @@ import { Copyable } from '../../ui/copy-button.tsx'
 import { curl } from '../../ui/curl.ts'
 import { ErrorNote } from '../../ui/error-note.tsx'
 import { MailFrame } from '../../ui/mail-frame.tsx'
-import { Skeleton } from '../../ui/skeleton.tsx'
+import { Bar, Loading } from '../../ui/skeleton.tsx'
 import { type Tab, Tabs } from '../../ui/tabs.tsx'
 import { MessageActions } from './message-actions.tsx'
 import { type ShownMessage, tones, useMessage } from './message-data.ts'
@@ -52,17 +52,17 @@ const tabsOf = (message: ShownMessage): Tab[] => {
   ]
 }
 
-const Loading = () => (
-  <div className="flex flex-col gap-3">
-    <Skeleton className="h-6 w-2/3" />
-    <Skeleton className="h-4 w-1/3" />
-    <Skeleton className="mt-4 h-64 w-full" />
-  </div>
+const DetailSkeleton = () => (
+  <Loading className="flex flex-col gap-3">
+    <Bar className="h-6 w-2/3" />
+    <Bar className="h-4 w-1/3" />
+    <Bar className="mt-4 h-64 w-full" />
+  </Loading>
 )
 
 export const MessageDetail = ({ id, tab, onTab, onOpen }: Props) => {
   const { data: message, error } = useMessage(id)
-  if (!message) return error ? <ErrorNote error={error} /> : <Loading />
+  if (!message) return error ? <ErrorNote error={error} /> : <DetailSkeleton />
   const tabs = tabsOf(message)
   const shown = tabs.some((one) => one.id === tab) ? tab : 'preview'
   return (

@@ -10,7 +10,7 @@ import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { DetailList } from '../../../ui/detail-list.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
-import { Skeleton } from '../../../ui/skeleton.tsx'
+import { Bar, Loading } from '../../../ui/skeleton.tsx'
 import { type Blast, bodyOf } from './blast-draft.ts'
 
 type Estimate = operations['postApiInternalAudiencesByIdEstimate']['responses'][200]['content']['application/json']
@@ -77,10 +77,10 @@ export const ReviewStep = ({ audienceId, blast, ready, onSent }: Props) => {
   if (error) return <Faults error={error} />
   if (!data) {
     return (
-      <div role="status" aria-label="Loading">
+      <Loading>
         <p className="mb-3 text-muted text-sm">{blasts.estimating}</p>
-        <Skeleton className="h-32 w-full" />
-      </div>
+        <Bar className="h-32 w-full" />
+      </Loading>
     )
   }
   return (

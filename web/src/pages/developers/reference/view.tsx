@@ -6,18 +6,18 @@ import { EmptyState } from '../../../ui/empty-state.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
 import { SearchInput } from '../../../ui/search-input.tsx'
 import { Select } from '../../../ui/select.tsx'
-import { Skeleton } from '../../../ui/skeleton.tsx'
+import { Bar, Loading } from '../../../ui/skeleton.tsx'
 import { FilterBar, Page } from '../../../ui/templates.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
 import { hasWords, type OperationGroup, operationGroups, useApiDescription } from '../api-description.ts'
 import { OperationDetail } from './operation-detail.tsx'
 import { OperationList } from './operation-list.tsx'
 
-const Loading = () => (
-  <div role="status" aria-label={reference.loading} className="flex flex-col gap-4">
-    <Skeleton className="h-6 w-40" />
-    <Skeleton className="h-64 w-full" />
-  </div>
+const ReferenceSkeleton = () => (
+  <Loading className="flex flex-col gap-4">
+    <Bar className="h-6 w-40" />
+    <Bar className="h-64 w-full" />
+  </Loading>
 )
 
 const found = (groups: readonly OperationGroup[], typed: string, chosen: string): OperationGroup[] =>
@@ -61,7 +61,7 @@ const ReferencePage = () => {
         />
       </FilterBar>
       <ErrorNote error={error} />
-      {!shown && !error && <Loading />}
+      {!shown && !error && <ReferenceSkeleton />}
       {shown?.length === 0 && <EmptyState title={reference.none}>{reference.noneHelp}</EmptyState>}
       {shown?.map((each) => (
         <OperationList key={each.name} group={each} openId={open} onOpen={(id) => change({ open: id })} />

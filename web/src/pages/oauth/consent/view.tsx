@@ -40,9 +40,7 @@ const ConsentPage = () => {
   if (!request) {
     return (
       <PublicPage title={oauth.consentPlain}>
-        <span role="status" aria-label="Loading">
-          <Skeleton className="h-40 w-full" />
-        </span>
+        <Skeleton className="h-40 w-full" />
       </PublicPage>
     )
   }
