@@ -5,6 +5,7 @@ import { systemClock } from '../../src/ground/clock.ts'
 import { build } from '../../src/wiring/build.ts'
 import { fill, fillOnce } from './filled.ts'
 import { serveBench } from './serve.ts'
+import { openSession } from './session.ts'
 
 const kinds = ['sent', 'delivered', 'opened', 'clicked']
 const perChunk = 50_000
@@ -43,10 +44,6 @@ serveBench(async ({ databaseUrl, events }: Params) => {
   const { config, log, org } = await fillOnce(databaseUrl, () => fillWithEvents(databaseUrl, events))
   const service = await build(config, databaseUrl, log)
   const url = await service.startApi()
-  const session = await service.sessions.open(org.owner_user_id, {
-    method: 'credentials',
-    ip: null,
-    userAgent: 'bench',
-  })
+  const session = await openSession(service, org.owner_user_id)
   return { ready: { port: Number(new URL(url).port), session }, close: service.stop }
 })

@@ -7,6 +7,7 @@ import { newId } from '../../src/ground/ids.ts'
 import { build } from '../../src/wiring/build.ts'
 import { benchConfig, fill } from './filled.ts'
 import { serveBench } from './serve.ts'
+import { openSession } from './session.ts'
 
 type Params = { databaseUrl: string; messages: number; entries: number }
 
@@ -56,10 +57,6 @@ serveBench(async ({ databaseUrl, messages, entries }: Params) => {
   }
   await db.close()
   const url = await service.startApi()
-  const session = await service.sessions.open(org.owner_user_id, {
-    method: 'credentials',
-    ip: null,
-    userAgent: 'bench',
-  })
+  const session = await openSession(service, org.owner_user_id)
   return { ready: { port: Number(new URL(url).port), session }, close: service.stop }
 })

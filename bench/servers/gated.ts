@@ -10,6 +10,7 @@ import { makeCreateOrg } from '../../src/operator/create-org.ts'
 import { findOrg, setPlan } from '../../src/orgs/store.ts'
 import { build } from '../../src/wiring/build.ts'
 import { serveBench } from './serve.ts'
+import { openSession } from './session.ts'
 
 const anyProject = statement<{ orgId: string }, { id: string }>(
   'bench.any_project',
@@ -33,8 +34,7 @@ serveBench(async ({ databaseUrl }: { databaseUrl: string }) => {
   const owner = await db.row(findOrg, { orgId })
   const project = await db.row(anyProject, { orgId })
   await db.close()
-  const from = { method: 'credentials', ip: null, userAgent: 'bench' }
-  const session = await service.sessions.open(owner?.owner_user_id as string, from)
+  const session = await openSession(service, owner?.owner_user_id as string)
   const ready = { port: Number(new URL(url).port), key: keys.live, session, projectId: project?.id as string }
   return { ready, close: service.stop }
 })
