@@ -58,7 +58,13 @@ workBench(async ({ databaseUrl, pending }: { databaseUrl: string; pending: numbe
     one: async (n) => {
       const worker = `worker ${n}`
       const now = systemClock.now()
-      const lanes = await db.rows(leaseQueues, { worker, at: now, until: new Date(now.getTime() + 60_000), limit: 1 })
+      const lanes = await db.rows(leaseQueues, {
+        worker,
+        at: now,
+        until: new Date(now.getTime() + 60_000),
+        limit: 1,
+        releasing: [],
+      })
       const orgIds = lanes.map((lane) => lane.org_id)
       const endpointIds = lanes.map((lane) => lane.endpoint_id)
       const limits = lanes.map(() => 20)

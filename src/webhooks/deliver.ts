@@ -23,7 +23,6 @@ const leaseMs = 60_000
 export interface DeliverWebhooks {
   lease(limit: number): Promise<EndpointQueue[]>
   renew(queues: EndpointQueue[]): Promise<void>
-  release(queue: EndpointQueue): Promise<void>
   /** Sends from a leased queue until nothing is due or it has to stop. */
   run: RunQueue
 }
@@ -65,16 +64,27 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
       return queues.map(() => undefined)
     },
   })
-  const release = (queue: EndpointQueue): Promise<void> => releases.submit(queue)
+  /** The endpoints whose queue is being released. */
+  const releasing = new Set<string>()
+  const release = (queue: EndpointQueue): Promise<void> => {
+    releasing.add(queue.endpoint_id)
+    return releases.submit(queue).finally(() => releasing.delete(queue.endpoint_id))
+  }
 
   const leaseExpiresAt = (): Date => new Date(clock.millis() + leaseMs)
 
   return {
-    lease: (limit) => db.rows(leaseQueues, { worker, at: clock.now(), until: leaseExpiresAt(), limit }),
+    lease: (limit) =>
+      db.rows(leaseQueues, {
+        worker,
+        at: clock.now(),
+        until: leaseExpiresAt(),
+        limit,
+        releasing: [...releasing],
+      }),
     renew: async (queues) => {
       await db.change(renewLeases, { worker, until: leaseExpiresAt(), ...idsOf(queues) })
     },
-    release,
     run: makeRunQueue({
       db,
       vault,

@@ -28,11 +28,18 @@ export interface RunningQueue {
   queue: EndpointQueue
   /** Resolves with the number of attempts made, once the queue is released. */
   done: Promise<number>
-  /** Reads the queue again because something became due. Returns false when the queue is already being released. */
-  wake(): boolean
+  /** Reads the queue again because something became due. */
+  wake(): void
 }
 
-export type RunQueue = (queue: EndpointQueue, shouldStop: () => boolean) => RunningQueue
+/** What the worker that runs a queue decides and knows. */
+export type QueueControl = {
+  shouldStop: () => boolean
+  /** Undefined when no lease is under way. One that is may wake the queue when it ends. */
+  leaseUnderWay: () => Promise<unknown> | undefined
+}
+
+export type RunQueue = (queue: EndpointQueue, control: QueueControl) => RunningQueue
 
 type Needs = {
   db: Db
@@ -55,7 +62,7 @@ export const makeRunQueue = (needs: Needs): RunQueue => {
   const { db, vault, send, beforeSend, log, health, readDue, dueFor, decide, record, release, dropExpiredSecret } =
     needs
 
-  return (queue, shouldStop) => {
+  return (queue, { shouldStop, leaseUnderWay }) => {
     const { org_id: orgId, endpoint_id: endpointId } = queue
     /** Ids of deliveries that were sent here and are not recorded. They are not read again. */
     const unrecorded = new Set<string>()
@@ -65,7 +72,6 @@ export const makeRunQueue = (needs: Needs): RunQueue => {
     let slotsTaken = 0
     let attempts = 0
     let readAgain = true
-    let releasing = false
     let failure: unknown
     let resume: () => void = () => undefined
 
@@ -153,10 +159,15 @@ export const makeRunQueue = (needs: Needs): RunQueue => {
     }
 
     const run = async (): Promise<number> => {
-      await sendAll().catch((error) => {
-        failure ??= error
-      })
-      releasing = true
+      for (;;) {
+        await sendAll().catch((error) => {
+          failure ??= error
+        })
+        // A lease that is under way may have leased the queue again. The release would undo that unseen.
+        const lease = leaseUnderWay()
+        if (!lease) break
+        await lease
+      }
       if (failure !== undefined) {
         // Attempts may be unrecorded, so the queue is not released. It is leased again once this lease expires.
         log.error({ err: failure, org_id: orgId, endpoint_id: endpointId }, 'webhook endpoint queue failed')
@@ -172,10 +183,8 @@ export const makeRunQueue = (needs: Needs): RunQueue => {
       queue,
       done: run(),
       wake: () => {
-        if (releasing) return false
         readAgain = true
         resume()
-        return true
       },
     }
   }

@@ -159,7 +159,13 @@ describe('workers', () => {
     await t.database.sql('update webhook_lanes set due_at = $2 where endpoint_id = $1', [id, t.service.clock.now()])
     const now = t.service.clock.now()
     const until = new Date(now.getTime() + 60_000)
-    const leased = await t.service.db.rows(leaseQueues, { worker: deadWorker, at: now, until, limit: 100 })
+    const leased = await t.service.db.rows(leaseQueues, {
+      worker: deadWorker,
+      at: now,
+      until,
+      limit: 100,
+      releasing: [],
+    })
     expect(leased).toContainEqual({ org_id: acme.orgId, endpoint_id: id })
 
     expect((await acme.run()).attempts).toBe(0)
@@ -329,6 +335,7 @@ test('endpoint queues are leased in turns over the orgs, so that an org with man
     at: now,
     until: new Date(now.getTime() + 60_000),
     limit: 4,
+    releasing: [],
   })
   expect(leased.map(({ org_id }) => org_id).toSorted()).toEqual(
     [many.orgId, many.orgId, few.orgId, few.orgId].toSorted(),
@@ -339,10 +346,13 @@ test('endpoint queues are leased in turns over the orgs, so that an org with man
     at: now,
     until: new Date(now.getTime() + 60_000),
     limit: 100,
+    releasing: [],
   })
   expect(rest).toHaveLength(6)
   const later = new Date(now.getTime() + 60_000)
-  expect(await own.service.db.rows(leaseQueues, { worker: 'c', at: later, until: later, limit: 100 })).toHaveLength(10)
+  expect(
+    await own.service.db.rows(leaseQueues, { worker: 'c', at: later, until: later, limit: 100, releasing: [] }),
+  ).toHaveLength(10)
   await own.stop()
 })
 

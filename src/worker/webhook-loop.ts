@@ -30,6 +30,8 @@ const turnMs = 2_000
 
 export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Needs): WebhookLoop => {
   const running = new Map<string, RunningQueue>()
+  const leases = new Set<Promise<number>>()
+  const leaseUnderWay = () => (leases.size > 0 ? Promise.allSettled(leases) : undefined)
   let stopping = false
   let attempts = 0
   let isBusy = false
@@ -40,7 +42,7 @@ export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Nee
     const startedAt = performance.now()
     const fanOutsBefore = fanOuts
     const turnIsOver = () => running.size >= maxQueues && performance.now() - startedAt > turnMs
-    const started = deliver.run(queue, () => stopping || turnIsOver())
+    const started = deliver.run(queue, { shouldStop: () => stopping || turnIsOver(), leaseUnderWay })
     running.set(queue.endpoint_id, started)
     void started.done.then((made) => {
       attempts += made
@@ -50,25 +52,22 @@ export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Nee
     })
   }
 
-  /** Releases a queue that was leased again while it was being released. That stores when it is due. */
-  const releaseAgain = async ({ queue, done }: RunningQueue): Promise<void> => {
-    await done
-    await deliver.release(queue)
-    leasing.wake()
-  }
-
-  const leaseMore = async (): Promise<number> => {
+  const leaseOnce = async (): Promise<number> => {
     const limit = Math.min(perLease, maxQueues - running.size)
     if (limit <= 0 || stopping) return 0
     const queues = await deliver.lease(limit)
     for (const queue of queues) {
       const held = running.get(queue.endpoint_id)
-      if (!held) begin(queue)
-      else if (!held.wake()) {
-        releaseAgain(held).catch((error) => log.error({ err: error }, 'webhook endpoint queue release failed'))
-      }
+      if (held) held.wake()
+      else begin(queue)
     }
     return queues.length
+  }
+
+  const leaseMore = (): Promise<number> => {
+    const lease = leaseOnce()
+    leases.add(lease)
+    return lease.finally(() => leases.delete(lease))
   }
 
   // Both loops do all their work in `claim`, so they return no rows to work on.

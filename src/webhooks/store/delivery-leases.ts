@@ -11,17 +11,21 @@ export type EndpointQueue = { org_id: string; endpoint_id: string }
 /**
  * Leases queues that are due (the 1,000 waiting longest) or whose lease has expired (the first 100). Each org's first
  * queue is leased before any org's second. A queue that this worker already holds is returned again when something
- * became due in it, so that the worker reads it again.
+ * became due in it, so that the worker reads it again. Those that it is releasing are left out: the release would undo
+ * the new lease.
  */
-export const leaseQueues = statement<{ worker: string; at: Date; until: Date; limit: number }, EndpointQueue>(
+export const leaseQueues = statement<
+  { worker: string; at: Date; until: Date; limit: number; releasing: string[] },
+  EndpointQueue
+>(
   'webhooks.lease_lanes',
   `with due as (
      (select org_id, endpoint_id, due_at from webhook_lanes
-      where due_at <= :at and (lease is null or lease = :worker)
+      where due_at <= :at and (lease is null or lease = :worker) and endpoint_id <> all(:releasing::text[])
       order by due_at limit 1000)
      union all
      (select org_id, endpoint_id, leased_until from webhook_lanes
-      where lease is not null and leased_until <= :at
+      where lease is not null and leased_until <= :at and endpoint_id <> all(:releasing::text[])
       order by leased_until limit 100)
    ), ranked as (
      select org_id, endpoint_id, due_at, row_number() over (partition by org_id order by due_at) as turn from due
