@@ -320,14 +320,15 @@ describe('stored entries', async () => {
     const before = await stored(old)
     const rotated = await startTestService({ database: t.database, env: { AUDIT_SIGNING_SECRET: 'new' } })
     try {
-      await rotated.ask('POST', '/api/v1/tenants', { key: keys.live, body: { name: 'After' } })
+      const { status, body } = await rotated.ask('POST', '/api/v1/tenants', { key: keys.live, body: { name: 'After' } })
+      expect(status).toBe(201)
       for (const { run } of Object.values(rotated.service.tasks)) await run()
       await rotated.service.chain.verify(before.org_id)
       expect(await stored(old)).toEqual(before)
       expect(signatureStatus(fieldsOf(before), { secret: 'new', cutover })).toBe('invalid')
       const [newest] = await t.database.sql<EntryRow>(
-        `select ${columns} from audit_entries where org_id = $1 order by created_at desc, id desc limit 1`,
-        [before.org_id],
+        `select ${columns} from audit_entries where org_id = $1 and resource_id = $2`,
+        [before.org_id, body.id],
       )
       expect(signatureStatus(fieldsOf(newest as EntryRow), { secret: 'new', cutover })).toBe('ok')
     } finally {
