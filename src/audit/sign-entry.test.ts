@@ -326,11 +326,11 @@ describe('stored entries', async () => {
       await rotated.service.chain.verify(before.org_id)
       expect(await stored(old)).toEqual(before)
       expect(signatureStatus(fieldsOf(before), { secret: 'new', cutover })).toBe('invalid')
-      const [newest] = await t.database.sql<EntryRow>(
+      const [later] = await t.database.sql<EntryRow>(
         `select ${columns} from audit_entries where org_id = $1 and resource_id = $2`,
         [before.org_id, body.id],
       )
-      expect(signatureStatus(fieldsOf(newest as EntryRow), { secret: 'new', cutover })).toBe('ok')
+      expect(signatureStatus(fieldsOf(later as EntryRow), { secret: 'new', cutover })).toBe('ok')
     } finally {
       await rotated.stop()
     }

@@ -16,12 +16,12 @@ afterAll(() => t.stop())
 
 type Attempted = { messageId: string; respond: () => void }
 
-/** An endpoint whose attempts wait for the test, and a loop that uses `db`. */
-const startLoop = async (over: Partial<Db>) => {
+/** An endpoint whose attempts wait for the test, and a loop on a database of which `replaced` is changed. */
+const startLoop = async (replaced: Partial<Db>) => {
   const acme = webhookClient(t, await t.org())
   const { id } = await acme.made()
   const { clock } = t.service
-  const db = { ...t.service.db, ...over }
+  const db = { ...t.service.db, ...replaced }
   const attempted: Attempted[] = []
   const needs = {
     db,
@@ -49,20 +49,20 @@ const startLoop = async (over: Partial<Db>) => {
     loop: makeWebhookLoop({ fanOut: makeFanOut({ db, clock }), deliver, log: silentLog() }),
     emit: (messageId: string) => acme.emit({ data: { message_id: messageId } }),
     lane: async () => (await t.database.sql('select lease, due_at from webhook_lanes where endpoint_id = $1', [id]))[0],
-    delivered: async () => (await acme.deliveries(id)).body.data.map((one: { status: string }) => one.status),
+    statuses: async () => (await acme.deliveries(id)).body.data.map((one: { status: string }) => one.status),
   }
 }
 
 const held = { lease: expect.any(String), due_at: null }
 
-test('X-145 a queue that its worker leases again while it ends is sent from once, and each attempt is recorded', async () => {
-  let seen: Promise<void> | undefined
+test('X-145 when a worker leases a queue again while it empties it, each delivery is sent once and recorded', async () => {
+  let learned: Promise<void> | undefined
   const { db } = t.service
-  const { loop, attempted, emit, lane, delivered } = await startLoop({
-    // What is leased is seen late.
+  const { loop, attempted, emit, lane, statuses } = await startLoop({
+    // The worker learns late what it has leased.
     rows: async (statement, ...params) => {
       const rows = await db.rows(statement, ...params)
-      if ((statement as unknown) === leaseQueues) await seen
+      if ((statement as unknown) === leaseQueues) await learned
       return rows
     },
   })
@@ -72,19 +72,19 @@ test('X-145 a queue that its worker leases again while it ends is sent from once
   expect(await lane()).toEqual(held)
 
   const { promise, resolve } = Promise.withResolvers<void>()
-  seen = promise
+  learned = promise
   await emit('msg_2')
   const second = loop.pass()
   await expect.poll(async () => (await t.database.sql('select 1 from events')).length).toBe(0)
   await expect.poll(lane).toEqual(held)
   attempted[0]?.respond()
-  await expect.poll(delivered).toContain('delivered')
+  await expect.poll(statuses).toContain('delivered')
   resolve()
   await expect.poll(() => attempted.length).toBe(2)
   attempted[1]?.respond()
-  expect(await Promise.all([first, second])).toMatchObject([{ attempts: expect.any(Number) }, { deliveries: 1 }])
+  await Promise.all([first, second])
   expect(attempted.map(({ messageId }) => messageId)).toEqual(['msg_1', 'msg_2'])
-  expect(await delivered()).toEqual(['delivered', 'delivered'])
+  expect(await statuses()).toEqual(['delivered', 'delivered'])
   expect(await lane()).toEqual({ lease: null, due_at: null })
 })
 

@@ -105,7 +105,7 @@ test('A process that crashes is logged and replaced, and the sums of its metrics
   expect(await counted('/api/v1/tenants', 200)).toBe(60)
   process.kill(before['api-1'] ?? 0, 'SIGKILL')
   process.kill(before['worker-1'] ?? 0, 'SIGKILL')
-  // Asked at short intervals, whether or not the last one was answered: the time without them is short.
+  // The processes are replaced soon, so no request waits for the answer to the one before.
   const statuses = new Set<number>()
   const asking = setInterval(() => isReady().then((status) => statuses.add(status)), 50)
   onTestFinished(() => clearInterval(asking))
