@@ -48,7 +48,7 @@ type Waiting<In, Out> = {
 }
 
 /** A statement of many large items would exceed the longest text that Node can hold, or fill the memory. */
-const maxWeight = 8_000_000
+export const maxWeight = 8_000_000
 
 const defaultMaxItems = 100
 

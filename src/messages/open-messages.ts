@@ -34,9 +34,10 @@ import { makeDraftEmails } from './email/draft-emails.ts'
 import { makeEmailChannel } from './email/email-channel.ts'
 import type { ReturnPathOf } from './email/email-draft.ts'
 import { makeBeginHandOver } from './hand-over.ts'
+import { makeTakeUpInterrupted } from './interrupted-request.ts'
 import { makeOutcomes } from './outcomes.ts'
 import { makeReadMessages } from './read.ts'
-import { makeRecordMessage } from './record.ts'
+import { makeRecordMessages } from './record.ts'
 import { makeSimulateReport } from './report-by-hand.ts'
 import { makeResendMessage } from './resend.ts'
 import { makeMessageRetention } from './retention.ts'
@@ -124,7 +125,8 @@ export const openMessages = (needs: Needs) => {
     findSuppressed,
     handovers,
   })
-  const record = makeRecordMessage({ db, audit, idempotency, announce })
+  const { record, recordChunk } = makeRecordMessages({ db, log, audit, idempotency, announce })
+  const settleUsage = makeSettleUsage({ db, expired: makeExpiredReservations({ db, clock }) })
   const suppressRefused = makeSuppressRefused({ db, log, suppress })
   const settling = { usage, clock, log, applyReports: outcomes.applyInBackground, suppressRefused }
   const pipelineOf = <D extends Draft>(channel: ChannelAdapter<D>) => ({
@@ -132,6 +134,9 @@ export const openMessages = (needs: Needs) => {
     admit: makeAdmitDraft({ channel, usage, findSuppressed }),
     beginHandOver: makeBeginHandOver({ channel, clock, log }),
     record,
+    recordChunk,
+    takeUp: makeTakeUpInterrupted({ db, settleUsage }),
+    idempotency,
     onProviderOutage,
     ...settling,
   })
@@ -144,7 +149,7 @@ export const openMessages = (needs: Needs) => {
       drafts: makeDraftEmails({ clock, defaultProject }),
       send: makeSendMessage(emailPipeline),
       sendAtOnce: makeSendMessage({ ...emailPipeline, onProviderOutage: 'refuse' }),
-      sendBatch: makeSendBatch({ db, audit, concurrency: emailConcurrency, ...emailPipeline }),
+      sendBatch: makeSendBatch({ concurrency: emailConcurrency, ...emailPipeline }),
       fetchAttachments: makeFetchAttachments(needs.agent),
     },
     sms: {
@@ -152,7 +157,7 @@ export const openMessages = (needs: Needs) => {
       send: makeSendMessage(smsPipeline),
       sendAtOnce: makeSendMessage({ ...smsPipeline, onProviderOutage: 'refuse' }),
       handovers: sharedHandovers,
-      sendBatch: makeSendBatch({ db, audit, concurrency: smsConcurrency, ...smsPipeline }),
+      sendBatch: makeSendBatch({ concurrency: smsConcurrency, ...smsPipeline }),
     },
     /** The parts of the pipeline that one-time codes share with messages. */
     codes: {
@@ -188,7 +193,7 @@ export const openMessages = (needs: Needs) => {
     },
     sentBy: makeSentBy(defaultProject),
     findSuppressed,
-    settleUsage: makeSettleUsage({ db, expired: makeExpiredReservations({ db, clock }) }),
+    settleUsage: settleUsage.expired,
     /** Runs when the worker starts. */
     rescheduleLocal: makeRescheduleLocal({ db, clock, log }),
     retention: makeMessageRetention({ db, clock, contentDays: needs.contentDays }),

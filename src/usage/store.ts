@@ -196,6 +196,13 @@ export const findExpired = statement<{ now: Date; limit: number }, ReservationRo
    limit :limit`,
 )
 
+export const findReservations = statement<{ orgId: string; ids: string[] }, ReservationRow>(
+  'usage.find_reservations',
+  `select org_id, id, claim, reserved_at, expires_at, parts
+   from usage_reservations
+   where org_id = :orgId and id = any(:ids::text[])`,
+)
+
 /** Applies only while nobody has taken the reservation over since it was read. */
 export const postponeExpired = statement<{ orgId: string; id: string; expiresAt: Date; until: Date }>(
   'usage.postpone_expired',

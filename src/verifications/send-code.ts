@@ -3,6 +3,7 @@ import { isDatabaseFault } from '../db/faults.ts'
 import type { Db } from '../db/pool.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
+import { assertHeld, type IdempotencyClaim } from '../idempotency/claims.ts'
 import type { ChannelAdapter } from '../messages/channel-adapter.ts'
 import type { Draft } from '../messages/draft.ts'
 import { type BeginHandOver, isTransient } from '../messages/hand-over.ts'
@@ -17,7 +18,7 @@ export type CodePipeline<D extends Draft> = { channel: ChannelAdapter<D>; beginH
 
 export type SendCode = <D extends Draft>(
   pipeline: CodePipeline<D>,
-  sent: { draft: D; code: string; reservation: Reservation },
+  sent: { draft: D; code: string; reservation: Reservation; claim: IdempotencyClaim | undefined },
 ) => Promise<void>
 
 type Needs = {
@@ -50,7 +51,8 @@ export const makeSendCode = ({ db, log, usage, applyReports, suppressRefused }: 
     log.warn({ verification_id: id, kind, provider, reason }, 'code handover failed')
   }
 
-  return async ({ beginHandOver }, { draft, code, reservation }) => {
+  return async ({ beginHandOver }, { draft, code, reservation, claim }) => {
+    assertHeld(claim)
     try {
       const { reports } = await beginHandOver()(draft)
       if (reports) applyReports(draft.by.orgId, draft.id, reports)

@@ -14,6 +14,7 @@ import type { Log } from '../ground/log.ts'
 import { startTracing } from '../ground/tracing.ts'
 import { type Metrics, makeMetrics } from '../http/metrics.ts'
 import { makeIdempotency } from '../idempotency/claims.ts'
+import { makeLiveProcesses } from '../idempotency/live-processes.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import { makeMemoryLimiter } from '../limits/memory.ts'
 import type { Peers } from '../processes/peers.ts'
@@ -118,6 +119,7 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
   const caches = await openOrgCaches({ db, log })
   const { audit, writtenEntries } = openAudit(config, db, clock, log)
   const announcer = makeEventAnnouncer({ db, log })
+  const processes = makeLiveProcesses({ db, log })
   return {
     config,
     url,
@@ -147,7 +149,10 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
       log,
       ttlHours: config.idempotencyTtlHours,
       production: config.production,
+      processes,
     }),
+    /** Only processes that serve requests start this. */
+    processes,
     close: async (): Promise<void> => {
       writtenEntries.close()
       await announcer.close()

@@ -51,7 +51,7 @@ type Needs = {
   redactInbound: RedactInbound
   verifications: VerificationRetention
   takeOverdueSms: TakeOverdueSms
-  settleUsage: SettleUsage
+  settleUsage: SettleUsage['expired']
   scheduling: ClaimLoop
   followJobs: Pick<FollowJobs, 'pass'>
   deliveries: KeepDeliveries

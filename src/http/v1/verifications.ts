@@ -44,7 +44,7 @@ export const verificationRoutes = ({ start, check }: Needs): Route[] => [
     },
     responses: { 201: { schema: StartedVerification, description: 'The code was sent.' } },
     errors: startErrors,
-    handle: async ({ caller, body }) => ({ status: 201, body: await start(caller, body) }),
+    handle: async ({ caller, body, claim }) => ({ status: 201, body: await start(caller, body, claim) }),
   }),
   defineRoute({
     method: 'POST',
