@@ -151,6 +151,9 @@ export const openDb = (options: DbOptions): Db => {
     idleTimeoutMillis: 30_000,
   })
   pool.waited = options.poolWaited
+  // A server that shuts down can end a connection in the same packet with which it accepts it, before anyone listens.
+  // The error then fails the first statement. Without this listener it would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined))
   // The server ended an idle connection. The next query opens a new one.
   pool.on('error', ({ message }) => options.log.warn({ reason: message }, 'idle database connection lost'))
 

@@ -79,8 +79,6 @@ const failedItem = (index: number, error: ItemError, id: string | null = null): 
   error,
 })
 
-const closingFailed = 'usage reservation not closed'
-
 const notRecordedItem: ItemError = { code: 'MESSAGE_NOT_RECORDED', message: notRecorded }
 
 const providerError = (message: string): ItemError => ({ code: 'PROVIDER_ERROR', message })
@@ -162,17 +160,27 @@ type Run<D extends Draft> = {
 export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> => {
   const { channel, admit, beginHandOver, usage, recordChunk, takeUp, clock, log, applyReports, concurrency } = needs
 
+  /** Reservations of which a part could not be released. They stay stored, and are settled when they expire. */
+  const unreleased = new WeakSet<Reservation>()
+
+  const settled = (draft: D, reservation: Reservation, releasing: Promise<void>): Promise<void> =>
+    releasing.catch((error) => {
+      unreleased.add(reservation)
+      log.error({ err: error, message_id: draft.id }, 'usage release failed')
+    })
+
   /** Releases usage that the item does not need. `left` is what it still uses. */
   const release = ({ draft, batchReservation }: ReservedItem<D>, part: Price, left?: Price): Promise<void> => {
     const spendOf = (price: Price) => ({ ...spendBy(draft), ...price })
-    return logFailure(draft, usage.releasePart(batchReservation, draft.id, spendOf(part), left && spendOf(left)))
+    const releasing = usage.releasePart(batchReservation, draft.id, spendOf(part), left && spendOf(left))
+    return settled(draft, batchReservation, releasing)
   }
 
-  const logFailure = (draft: D, releasing: Promise<void>): Promise<void> =>
-    releasing.then(
-      () => undefined,
-      (error) => log.error({ err: error, message_id: draft.id }, 'usage release failed'),
-    )
+  /** Deletes the stored reservation of the batch. What is still reserved stays counted. */
+  const close = async (reservation: Reservation): Promise<void> => {
+    if (unreleased.has(reservation)) return
+    await usage.close(reservation).catch((err) => log.error({ err }, 'usage reservation not closed'))
+  }
 
   /** Runs every step before the provider. An item that fails here is neither counted nor stored. */
   const admitItem = async (item: ReservedItem<D>): Promise<{ used: Price; itemReservation: Reservation }> => {
@@ -230,7 +238,10 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
       return failedItem(index, notSent(draft))
     }
     const releaseAll = () =>
-      Promise.all([release(item, admitted.used), logFailure(draft, usage.release(admitted.itemReservation))])
+      Promise.all([
+        release(item, admitted.used),
+        settled(draft, admitted.itemReservation, usage.release(admitted.itemReservation)),
+      ])
     if (run.claim && !run.claim.isHeld()) {
       await releaseAll()
       return failedItem(index, notSent(draft))
@@ -307,7 +318,7 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
     const chunks = startChunks<ItemResult>({ record: recordChunk, entryOf, log })
     const unstored = await runAll(reservedItems, { handOver: beginHandOver(until), chunks, claim, until })
     const [reserved] = reservedItems
-    const closing = reserved && usage.close(reserved.batchReservation).catch((err) => log.error({ err }, closingFailed))
+    const closing = reserved && close(reserved.batchReservation)
     const bodyOf = (results: ItemResult[]) => responseOf([...refused, ...earlier, ...unstored, ...results])
     const { results, answered } = await chunks.finish(
       (all) => claim && { claim, status: 200, body: JSON.stringify(bodyOf(all)) },
