@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
 import { type Db, openDb } from '../db/pool.ts'
 import { silentLog } from '../ground/log.ts'
-import { actsForMs, beatEveryMs, makeLiveProcesses, roundsUntilGone } from './live-processes.ts'
+import { actsForMs, beatEveryMs, goneAfterMs, graceMs, makeLiveProcesses } from './live-processes.ts'
 
 let database: TestDatabase
 let db: Db
@@ -14,6 +14,9 @@ afterAll(async () => {
   await db.close()
   await database.drop()
 })
+
+const roundsUntilGone = goneAfterMs / beatEveryMs
+const roundsOfGrace = graceMs / beatEveryMs
 
 let elapsed = 0
 let isAway = false
@@ -57,19 +60,31 @@ test('a process that ends in order is gone at the next round', async () => {
   expect(observer.gone()).toEqual([ended.name()])
 })
 
-test('while the database is away nobody is judged, and the rounds before it do not count', async () => {
-  const [other, observer] = [processOf(), processOf()]
-  await rounds(1, other, observer)
-  await rounds(roundsUntilGone - 1, observer)
+test('after the database was away, nobody is judged until the others had time to beat again', async () => {
+  const [dead, alive, observer] = [processOf(), processOf(), processOf()]
+  await rounds(1, dead, alive, observer)
+  const before = alive.name()
   isAway = true
-  await rounds(10, other, observer)
+  await rounds(10, alive, observer)
   isAway = false
-  await rounds(roundsUntilGone - 1, observer)
+  await rounds(roundsOfGrace - 1, observer)
   expect(observer.gone()).toEqual([])
+  await rounds(1, alive, observer)
+  // The one that lives has another name by now, since it could not beat for so long.
+  expect(observer.gone().sort()).toEqual([dead.name(), before].sort())
+})
+
+test('a process that is found gone stays so while the database is away', async () => {
+  const [dead, observer] = [processOf(), processOf()]
+  await rounds(1, dead, observer)
+  await rounds(roundsUntilGone, observer)
+  isAway = true
+  await rounds(1, observer)
+  expect(observer.gone()).toEqual([dead.name()])
 })
 
 test('a process does nothing more under its name before others can think that it is gone, and then gets another name', async () => {
-  expect(actsForMs).toBeLessThan(roundsUntilGone * beatEveryMs)
+  expect(actsForMs).toBeLessThan(goneAfterMs)
   const own = processOf()
   await rounds(1, own)
   const first = own.name()

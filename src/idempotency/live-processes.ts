@@ -1,7 +1,7 @@
 /**
  * Finds out which processes of the service are gone, so that nobody waits for their requests. Each process adds to its
- * beats in the database, and reads those of the others. A process whose beats stay the same in several rounds is gone.
- * Clocks are not compared, and rounds that fail do not count: while the database is away, nobody is judged.
+ * beats in the database, and reads those of the others. A process without a new beat for some time is gone. The time is
+ * measured by the process that judges, so clocks are not compared.
  */
 import type { Db } from '../db/pool.ts'
 import { systemClock } from '../ground/clock.ts'
@@ -10,10 +10,12 @@ import type { Log } from '../ground/log.ts'
 import { beat, endProcess, forgetProcesses } from './store.ts'
 
 export const beatEveryMs = 4_000
-/** Rounds without a new beat after which a process is gone: 16 to 20 seconds after its last one. */
-export const roundsUntilGone = 4
+/** A process is gone at the first round of another one that is this long after its last beat. */
+export const goneAfterMs = 16_000
 /** A process that could not add to its beats for this long, which is shorter, does nothing more under its claims. */
 export const actsForMs = 12_000
+/** After the database was away, others first get the time to record what they have sent. */
+export const graceMs = 8_000
 /** Longer than any claim is locked. */
 const rememberedMs = 3_600_000
 
@@ -38,8 +40,11 @@ type Needs = { db: Pick<Db, 'rows' | 'change'>; log: Log; elapsedMs?: () => numb
 
 export const makeLiveProcesses = ({ db, log, elapsedMs = () => performance.now() }: Needs): LiveProcesses => {
   let name = newId('request')
-  let others = new Map<string, { beats: number; unchanged: number }>()
+  /** The others, with the time at which a new beat of theirs was seen. */
+  let others = new Map<string, { beats: number; seenAt: number }>()
+  let gone: string[] = []
   let trustedUntil = 0
+  let failedAt = Number.NEGATIVE_INFINITY
   let timer: NodeJS.Timeout | undefined
   let stopped = false
 
@@ -49,15 +54,17 @@ export const makeLiveProcesses = ({ db, log, elapsedMs = () => performance.now()
     try {
       const rows = await db.rows(beat, { id: name, at: systemClock.now() })
       trustedUntil = startedAt + actsForMs
-      const seen = new Map<string, { beats: number; unchanged: number }>()
-      for (const { id: other, beats } of rows) {
-        const before = others.get(other)
-        seen.set(other, { beats, unchanged: before?.beats === beats ? before.unchanged + 1 : 0 })
+      const readAt = elapsedMs()
+      const seen: typeof others = new Map()
+      for (const { id, beats } of rows) {
+        const before = others.get(id)
+        seen.set(id, { beats, seenAt: before?.beats === beats ? before.seenAt : readAt })
       }
       others = seen
+      const isGone = (seenAt: number) => startedAt - seenAt >= goneAfterMs && startedAt - failedAt >= graceMs
+      gone = [...others].flatMap(([id, { beats, seenAt }]) => (beats < 0 || isGone(seenAt) ? [id] : []))
     } catch (error) {
-      // Others could not beat either. Those that are known to be gone stay gone.
-      for (const other of others.values()) if (other.unchanged < roundsUntilGone) other.unchanged = 0
+      failedAt = elapsedMs()
       log.warn({ err: error }, 'process heartbeat failed')
     }
   }
@@ -71,10 +78,7 @@ export const makeLiveProcesses = ({ db, log, elapsedMs = () => performance.now()
   return {
     name: () => name,
     isTrusted: (given) => given === name && elapsedMs() < trustedUntil,
-    gone: () =>
-      [...others].flatMap(([other, { beats, unchanged }]) =>
-        beats < 0 || unchanged >= roundsUntilGone ? [other] : [],
-      ),
+    gone: () => gone,
     start: async () => {
       await round()
       schedule()

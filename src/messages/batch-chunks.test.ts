@@ -25,7 +25,7 @@ const recorder = (refuse: string[] = []) => {
   return { chunks, record }
 }
 const entryOf = (count: number) => ({ metadata: { count } }) as unknown as AuditEntry
-const answerOf = (results: string[]) => ({ body: results.join() }) as unknown as Recording['answer']
+const lastOf = (results: string[]) => ({ answer: { body: results.join() } as unknown as Recording['answer'] })
 
 describe('the messages of a batch', () => {
   test('that have an outcome soon are stored at once, with one entry and the response', async () => {
@@ -34,7 +34,7 @@ describe('the messages of a batch', () => {
     for (const id of ['a', 'b', 'c']) batch.add(outcome(id))
     batch.add(outcome('refused', { isSent: false }))
     const results = ['a stored', 'b stored', 'c stored', 'refused stored']
-    expect(await batch.finish(answerOf)).toEqual({ results, answered: true })
+    expect(await batch.finish(lastOf)).toEqual({ results, stored: true })
     expect(chunks).toEqual([{ ids: ['a', 'b', 'c', 'refused'], count: 3, answer: results.join() }])
   })
 
@@ -45,7 +45,7 @@ describe('the messages of a batch', () => {
     batch.add(outcome('b'))
     await expect.poll(() => chunks).toEqual([{ ids: ['a', 'b'], count: 2, answer: undefined }])
     batch.add(outcome('c'))
-    expect((await batch.finish(answerOf)).results).toEqual(['a stored', 'b stored', 'c stored'])
+    expect((await batch.finish(lastOf)).results).toEqual(['a stored', 'b stored', 'c stored'])
     expect(chunks[1]).toEqual({ ids: ['c'], count: 1, answer: 'a stored,b stored,c stored' })
   })
 
@@ -53,7 +53,7 @@ describe('the messages of a batch', () => {
     const { chunks, record } = recorder()
     const batch = startChunks<string>({ record, entryOf, log: silentLog(), waitMs: 60_000 })
     for (const id of ['a', 'b', 'c']) batch.add(outcome(id, { characters: 5_000_000 }))
-    await batch.finish(answerOf)
+    await batch.finish(lastOf)
     expect(chunks.map(({ ids, count }) => [ids, count])).toEqual([
       [['a', 'b'], 2],
       [['c'], 1],
@@ -64,7 +64,7 @@ describe('the messages of a batch', () => {
     const { chunks, record } = recorder(['b'])
     const batch = startChunks<string>({ record, entryOf, log: silentLog(), waitMs: 60_000 })
     for (const id of ['a', 'b']) batch.add(outcome(id))
-    expect((await batch.finish(answerOf)).results).toEqual(['a stored', 'b lost'])
+    expect((await batch.finish(lastOf)).results).toEqual(['a stored', 'b lost'])
     expect(chunks).toEqual([{ ids: ['a', 'b'], count: 1, answer: 'a stored,b lost' }])
   })
 
@@ -72,13 +72,13 @@ describe('the messages of a batch', () => {
     const record = () => Promise.reject(new Error('no database'))
     const batch = startChunks<string>({ record, entryOf, log: silentLog() })
     batch.add(outcome('a'))
-    expect(await batch.finish(answerOf)).toEqual({ results: ['a lost'], answered: false })
+    expect(await batch.finish(lastOf)).toEqual({ results: ['a lost'], stored: false })
   })
 
   test('that are all refused before the provider leave nothing to store', async () => {
     const { chunks, record } = recorder()
     const batch = startChunks<string>({ record, entryOf, log: silentLog() })
-    expect(await batch.finish(answerOf)).toEqual({ results: [], answered: false })
+    expect(await batch.finish(lastOf)).toEqual({ results: [], stored: false })
     expect(chunks).toEqual([])
   })
 })

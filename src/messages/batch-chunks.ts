@@ -6,7 +6,7 @@
 import type { AuditEntry } from '../audit/append.ts'
 import { maxWeight } from '../db/batch.ts'
 import type { Log } from '../ground/log.ts'
-import { type RecordChunk, type Recording, weightOfAll } from './record.ts'
+import { type RecordChunk, type Recording, type RecordingChunk, weightOfAll } from './record.ts'
 
 const longestWaitMs = 1_000
 
@@ -18,13 +18,16 @@ export type ItemOutcome<R> = {
   onStored?: (() => void) | undefined
 }
 
+/** What commits with the last messages of a batch. */
+export type LastOf<R> = (results: R[]) => Pick<Recording, 'answer' | 'closes'>
+
 export interface BatchChunks<R> {
   add(outcome: ItemOutcome<R>): void
   /**
-   * Stores the rest. `answerOf` gets the results of all messages, and its response commits with the last of them.
-   * `answered` is false if nothing was left to store, or if it could not be stored.
+   * Stores the rest. `lastOf` gets the results of all messages, and what it returns commits with the last of them.
+   * `stored` is false if nothing was left to store, or if it could not be stored.
    */
-  finish(answerOf: (results: R[]) => Recording['answer']): Promise<{ results: R[]; answered: boolean }>
+  finish(lastOf: LastOf<R>): Promise<{ results: R[]; stored: boolean }>
 }
 
 type Needs = { record: RecordChunk; entryOf: (sent: number) => AuditEntry; log: Log; waitMs?: number }
@@ -39,11 +42,11 @@ export const startChunks = <R>({ record, entryOf, log, waitMs = longestWaitMs }:
     outcomes.map(({ resultOf }, i) => resultOf(stored[i] === true))
 
   /** Returns whether the chunk was stored. */
-  const store = async (outcomes: ItemOutcome<R>[], answerOf?: (results: R[]) => Recording['answer']) => {
-    const withThem = (stored: readonly boolean[]): Pick<Recording, 'entry' | 'answer'> => {
+  const store = async (outcomes: ItemOutcome<R>[], lastOf?: LastOf<R>): Promise<boolean> => {
+    const withThem = (stored: readonly boolean[]): ReturnType<RecordingChunk['withThem']> => {
       const sent = outcomes.filter(({ isSent }, i) => isSent && stored[i]).length
-      const answer = answerOf?.([...results, ...resultsOf(outcomes, stored)])
-      return { ...(sent > 0 && { entry: entryOf(sent) }), ...(answer && { answer }) }
+      const last = lastOf?.([...results, ...resultsOf(outcomes, stored)])
+      return { ...(sent > 0 && { entry: entryOf(sent) }), ...last }
     }
     const recordings = outcomes.map(({ recording }) => recording)
     const stored = await record({ recordings, withThem }).catch((error: unknown) => {
@@ -77,11 +80,11 @@ export const startChunks = <R>({ record, entryOf, log, waitMs = longestWaitMs }:
       if (weightOfAll(recordings) > maxWeight) storeWaiting()
       else timer ??= setTimeout(storeWaiting, waitMs)
     },
-    finish: async (answerOf) => {
+    finish: async (lastOf) => {
       const taken = takeWaiting()
       await storing
-      const answered = taken.length > 0 && (await store(taken, answerOf))
-      return { results, answered }
+      const stored = taken.length > 0 && (await store(taken, lastOf))
+      return { results, stored }
     },
   }
 }

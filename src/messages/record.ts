@@ -14,7 +14,10 @@ import type { Log } from '../ground/log.ts'
 import { currentTraceparent } from '../ground/tracing.ts'
 import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
 import { type Line, settledUsage } from '../usage/lines.ts'
+import { settleUsage } from '../usage/store.ts'
 import { insertMessages, type LinkedRows, type NewMessage } from './store/insert-messages.ts'
+
+export type StoredReservation = { orgId: string; id: string }
 
 /** The event that reports the status of a new message. */
 export type StateEvent = { at: Date; more?: LinkedRows['event_more'] }
@@ -25,6 +28,8 @@ export type Recording = {
   /** The audit entry of the request, or of the messages that are stored together. */
   entry?: AuditEntry
   answer?: { claim: IdempotencyClaim; status: number; body: string }
+  /** The stored reservation of the batch whose last messages these are. What it still reserves stays counted. */
+  closes?: StoredReservation
   /** Usage that was drawn from a lease and is counted with this record. Other usage was counted when it was reserved. */
   drawn?: Line[]
   /** The trace of the request. A statement serves several requests, so it cannot be read there. */
@@ -37,7 +42,7 @@ export type RecordMessage = (recording: Recording) => Promise<void>
 export type RecordingChunk = {
   recordings: Recording[]
   /** What commits with those messages, given which of them can be stored. */
-  withThem: (stored: readonly boolean[]) => Pick<Recording, 'entry' | 'answer'>
+  withThem: (stored: readonly boolean[]) => Pick<Recording, 'entry' | 'answer' | 'closes'>
 }
 
 /** Resolves with which messages were stored. */
@@ -81,7 +86,10 @@ export const makeRecordMessages = ({ db, log, audit, idempotency, announce }: Ne
   /** Returns the audit entries that it inserted. */
   const insert = async (runner: Pick<Tx, 'change'>, batch: Recording[]): Promise<EntryFields[]> => {
     const messages = batch.map(({ message }) => message)
-    const reserved = batch.flatMap(({ message, drawn }) => (drawn ? [] : [{ orgId: message.org_id, id: message.id }]))
+    const reserved = batch.flatMap(({ message, drawn, closes }) => [
+      ...(drawn ? [] : [{ orgId: message.org_id, id: message.id }]),
+      ...(closes ? [closes] : []),
+    ])
     const entries = batch.map(({ entry }) => entry && audit.rowOf(entry))
     const linked = batch.map(({ event, trace }, i) => linkedRows(event, entries[i], trace))
     await runner.change(insertMessages, {
@@ -154,7 +162,8 @@ export const makeRecordMessages = ({ db, log, audit, idempotency, announce }: Ne
         )
         stored.push(isStored)
       }
-      const { entry, answer } = withThem(stored)
+      const { entry, answer, closes } = withThem(stored)
+      if (closes) await tx.row(settleUsage, settledUsage([closes], []))
       if (entry) await audit(tx, entry)
       if (answer) await idempotency.recordWith(tx, [answer])
       return stored

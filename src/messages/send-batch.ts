@@ -4,6 +4,7 @@
  */
 
 import type { Actor } from '../audit/append.ts'
+import { retryOnOutage } from '../db/outage.ts'
 import type { Clock } from '../ground/clock.ts'
 import { type Code, catalogue, Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
@@ -163,8 +164,9 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
   /** Reservations of which a part could not be released. They stay stored, and are settled when they expire. */
   const unreleased = new WeakSet<Reservation>()
 
-  const settled = (draft: D, reservation: Reservation, releasing: Promise<void>): Promise<void> =>
-    releasing.catch((error) => {
+  /** Nothing is released twice, so a release whose response was lost can be repeated. */
+  const released = (draft: D, reservation: Reservation, releaseOnce: () => Promise<void>): Promise<void> =>
+    retryOnOutage(releaseOnce).catch((error) => {
       unreleased.add(reservation)
       log.error({ err: error, message_id: draft.id }, 'usage release failed')
     })
@@ -172,8 +174,9 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
   /** Releases usage that the item does not need. `left` is what it still uses. */
   const release = ({ draft, batchReservation }: ReservedItem<D>, part: Price, left?: Price): Promise<void> => {
     const spendOf = (price: Price) => ({ ...spendBy(draft), ...price })
-    const releasing = usage.releasePart(batchReservation, draft.id, spendOf(part), left && spendOf(left))
-    return settled(draft, batchReservation, releasing)
+    return released(draft, batchReservation, () =>
+      usage.releasePart(batchReservation, draft.id, spendOf(part), left && spendOf(left)),
+    )
   }
 
   /** Deletes the stored reservation of the batch. What is still reserved stays counted. */
@@ -237,11 +240,9 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
       log.error({ err: error, message_id: draft.id }, 'batch item check failed')
       return failedItem(index, notSent(draft))
     }
+    const { used, itemReservation } = admitted
     const releaseAll = () =>
-      Promise.all([
-        release(item, admitted.used),
-        settled(draft, admitted.itemReservation, usage.release(admitted.itemReservation)),
-      ])
+      Promise.all([release(item, used), released(draft, itemReservation, () => usage.release(itemReservation))])
     if (run.claim && !run.claim.isHeld()) {
       await releaseAll()
       return failedItem(index, notSent(draft))
@@ -305,25 +306,25 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
     if (!first) return { body: responseOf(refused) }
     const batchId = claimedId('request', claim, clock)
     const ids = drafts.map(({ draft }) => draft.id)
-    const stored = claim?.interrupted ? await takeUp(first.draft.by.orgId, ids, [batchId]) : undefined
+    const recorded = claim?.interrupted ? await takeUp(first.draft.by.orgId, ids, [batchId]) : undefined
     const earlier = drafts.flatMap(({ index, draft }) => {
-      const row = stored?.get(draft.id)
+      const row = recorded?.get(draft.id)
       return row ? [recordedItem(index, row)] : []
     })
     const reservedItems = await reserveAll(
-      drafts.filter(({ draft }) => !stored?.has(draft.id)),
+      drafts.filter(({ draft }) => !recorded?.has(draft.id)),
       batchId,
     )
     const entryOf = (sent: number) => sentEntry(first.draft, actor, null, sent)
     const chunks = startChunks<ItemResult>({ record: recordChunk, entryOf, log })
     const unstored = await runAll(reservedItems, { handOver: beginHandOver(until), chunks, claim, until })
-    const [reserved] = reservedItems
-    const closing = reserved && close(reserved.batchReservation)
+    const reservation = reservedItems[0]?.batchReservation
     const bodyOf = (results: ItemResult[]) => responseOf([...refused, ...earlier, ...unstored, ...results])
-    const { results, answered } = await chunks.finish(
-      (all) => claim && { claim, status: 200, body: JSON.stringify(bodyOf(all)) },
-    )
-    await closing
-    return { body: bodyOf(results), ...(claim && answered && { recorded: true }) }
+    const { results, stored } = await chunks.finish((all) => ({
+      ...(claim && { answer: { claim, status: 200, body: JSON.stringify(bodyOf(all)) } }),
+      ...(reservation?.stored && !unreleased.has(reservation) && { closes: reservation.stored }),
+    }))
+    if (reservation && !stored) await close(reservation)
+    return { body: bodyOf(results), ...(claim && stored && { recorded: true }) }
   }
 }
