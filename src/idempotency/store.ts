@@ -1,4 +1,4 @@
-import { statement } from '../db/statement.ts'
+import { statement, unseen } from '../db/statement.ts'
 
 export type ClaimRow = {
   ordinal: number
@@ -128,3 +128,6 @@ export const eraseTenantClaims = statement<{ orgId: string; tenantId: string; li
   `delete from idempotency_keys where ctid in (
      select ctid from idempotency_keys where org_id = :orgId and tenant_id = :tenantId limit :limit)`,
 )
+
+/** A retry finds its claim, or waits until the lock expires. */
+unseen(claimKeys, recordResponses, recordProvisionalResponse, freeKey)

@@ -26,7 +26,7 @@ test('while the database is down readyz returns 503 and healthz 200, and readyz 
   await expect.poll(async () => (await service.ask('GET', '/readyz')).status).toBe(503)
   expect((await service.ask('GET', '/healthz')).status).toBe(200)
   const refused = await read()
-  expect([refused.status, refused.body.error.code]).toEqual([500, 'INTERNAL_ERROR'])
+  expect([refused.status, refused.body.error.code]).toEqual([503, 'UNAVAILABLE'])
   expect(refused.text).not.toMatch(/connection|postgres|datname/i)
   await t.database.sql(`alter database ${name} with allow_connections true`)
   await expect.poll(async () => (await service.ask('GET', '/readyz')).status, { timeout: 10_000 }).toBe(200)
