@@ -1,6 +1,7 @@
 /** The `tidings` command line. */
 import cluster from 'node:cluster'
 import { backupCommand, restoreCommand } from './command/backup-commands.ts'
+import { exitCodeOf, surviveLostOutput } from './command/closed-output.ts'
 import { Fault } from './command/command-fault.ts'
 import { anyDatabase, migrateAll } from './command/database.ts'
 import { ops } from './command/ops.ts'
@@ -27,6 +28,9 @@ ${opsUsage}
 
 Configure the service with environment variables. See docs/configuration.md.`
 
+/** The commands that serve until they are stopped. */
+const services = new Set(['start', 'api', 'worker'])
+
 /** A child process of `node:cluster` has a name, by which it knows its part. */
 const processName = cluster.isWorker ? process.env.TIDINGS_PROCESS : undefined
 
@@ -49,7 +53,7 @@ const run = async (command: string | undefined, args: string[]): Promise<number>
     return 0
   }
   const config = readConfig(process.env)
-  const quiet = command !== 'start' && command !== 'api' && command !== 'worker' && config.logLevel === 'info'
+  const quiet = !services.has(command) && config.logLevel === 'info'
   const log = makeLog({ level: quiet ? 'warn' : config.logLevel, format: config.logFormat, process: processName })
   switch (command) {
     case 'start':
@@ -85,8 +89,10 @@ const isExpected = (error: unknown): error is Error =>
   )
 
 const [command, ...args] = process.argv.slice(2)
+surviveLostOutput()
 try {
-  process.exitCode = await run(command, args)
+  const code = await run(command, args)
+  process.exitCode = services.has(command ?? '') ? code : exitCodeOf(code)
 } catch (error) {
   process.stderr.write(`${isExpected(error) ? error.message : (error as Error)?.stack}\n`)
   process.exitCode = 1

@@ -1,4 +1,4 @@
-import { statement } from '../db/statement.ts'
+import { statement, unseen } from '../db/statement.ts'
 
 export type ClaimRow = {
   ordinal: number
@@ -180,3 +180,6 @@ export const forgetProcesses = statement<{ before: Date }>(
   'idempotency.forget_processes',
   'delete from service_processes where seen_at < :before',
 )
+
+/** A retry finds its claim, or waits until the lock expires. */
+unseen(claimKeys, recordResponses, recordProvisionalResponse, freeKey, freeInterruptedKey)

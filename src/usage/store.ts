@@ -1,4 +1,4 @@
-import { statement } from '../db/statement.ts'
+import { statement, unseen } from '../db/statement.ts'
 import type { Plan } from '../orgs/plans.ts'
 import type { Parts, SettledUsage } from './lines.ts'
 
@@ -300,3 +300,6 @@ export const readKeyCounters = statement<
      and c.used > 0
    order by c.subject`,
 )
+
+/** Usage without a message is released when its reservation or lease expires. */
+unseen(reserveUsage, releaseUsage, leaseUsage, returnLease, settleUsage)

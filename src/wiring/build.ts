@@ -73,6 +73,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const ready = makeReadiness({
     db: foundation.db,
     clock: foundation.clock,
+    refusedWrites: foundation.refusedWrites,
     workerRuns: () => (!withWorker || worker.isRunning()) && (withWorker || (peers?.workersRun() ?? true)),
     stopping: stopping.begun,
   })

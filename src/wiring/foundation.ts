@@ -4,6 +4,7 @@ import { makeWrittenEntries } from '../audit/watch-written.ts'
 import { guardNetwork, logOncePerPlace } from '../db/network-guard.ts'
 import { openOrgCaches } from '../db/org-caches.ts'
 import { type Db, openDb } from '../db/pool.ts'
+import { makeRefusedWrites } from '../db/refused-writes.ts'
 import { makeEventAnnouncer } from '../events/announce-events.ts'
 import { makeAppendEvents } from '../events/append-events.ts'
 import { type Clock, movableClock, systemClock } from '../ground/clock.ts'
@@ -109,7 +110,14 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
   const endTracing = tracer && startTracing(tracer)
   const metrics = openMetrics(peers)
   const measure = makeMeasurements(metrics)
-  const db = openDb({ url, log, poolSize: config.databasePoolSize, poolWaited: measure.poolWait })
+  const refusedWrites = makeRefusedWrites()
+  const db = openDb({
+    url,
+    log,
+    poolSize: config.databasePoolSize,
+    poolWaited: measure.poolWait,
+    failed: refusedWrites.note,
+  })
   const endGuard = guardNetwork(logOncePerPlace(log))
   const pauses = measurePauses(metrics, log)
   const { clock, moved } = await openClock(config, db, peers)
@@ -125,6 +133,7 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
     url,
     log,
     db,
+    refusedWrites,
     /** For requests that only read: from the replica, if there is one. */
     reads,
     peers,

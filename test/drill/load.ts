@@ -1,12 +1,12 @@
 /** Sends one message every few milliseconds, in turn to each API process, whether or not earlier ones were answered. */
 import type { DrillServices } from './processes.ts'
 import { stopping } from './progress.ts'
-import type { Acknowledged } from './tally.ts'
+import type { Acknowledged, Refused } from './tally.ts'
 
 export type DrillLoad = {
   acknowledged: Acknowledged[]
-  /** Responses that refused a message, by status and code. */
-  refused: Record<string, number>
+  /** Sends whose response is an error. */
+  refused: Refused[]
   /** Requests without a response. Their messages may or may not be sent. */
   unanswered: number
   /** Sends that were accepted without a rate limit, because Redis did not answer. */
@@ -24,7 +24,7 @@ const maxOpen = 1_500
 export const startLoad = ({ urls, key }: Pick<DrillServices, 'urls' | 'key'>): DrillLoad => {
   const load: DrillLoad = {
     acknowledged: [],
-    refused: {},
+    refused: [],
     unanswered: 0,
     unlimited: 0,
     limitedAt: 0,
@@ -36,6 +36,7 @@ export const startLoad = ({ urls, key }: Pick<DrillServices, 'urls' | 'key'>): D
   /** Every second message is sent by a worker, a moment later. */
   const send = async (n: number): Promise<void> => {
     const [reference, scheduled] = [`send-${n}`, n % 4 < 2]
+    const sentAt = Date.now()
     const body = {
       from: 'hello@example.test',
       to: [`${reference}@reader.test`],
@@ -56,8 +57,8 @@ export const startLoad = ({ urls, key }: Pick<DrillServices, 'urls' | 'key'>): D
       else load.unlimited++
       return
     }
-    const name = `${response.status} ${answer.error?.code ?? ''}`.trim()
-    load.refused[name] = (load.refused[name] ?? 0) + 1
+    const { status } = response
+    load.refused.push({ reference, status, code: answer.error?.code ?? '', sentAt, at: Date.now() })
   }
 
   const timer = setInterval(() => {

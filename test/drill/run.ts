@@ -12,7 +12,7 @@ import { assertInstalled } from './packages.ts'
 import { type DrillServices, startServices } from './processes.ts'
 import { killIn } from './programs.ts'
 import { pause, print, stopDrill, stopping, waitUntil } from './progress.ts'
-import { failuresOf, longestGap, type Phase, reportLines, tallyPhases } from './tally.ts'
+import { failuresOf, longestGap, type Phase, refusalsByCode, reportLines, tallyPhases, wrongAnswers } from './tally.ts'
 
 const usage = `npm run drill -- failover [--only FAULT] [--keep]
 
@@ -75,10 +75,12 @@ const untilSettled = async (cluster: Cluster): Promise<Set<string>> => {
 
 const report = (phases: Phase[], load: DrillLoad, services: DrillServices, storedAsSent: Set<string>): string[] => {
   const { acknowledged, unanswered, refused, unlimited } = load
-  const tallies = tallyPhases(phases, { acknowledged, handedOver: services.handedOver, storedAsSent })
+  const { handedOver } = services
+  const tallies = tallyPhases(phases, { acknowledged, handedOver, storedAsSent })
   process.stdout.write(`\n${reportLines(tallies).join('\n')}\n\n`)
-  print(`not answered ${unanswered}, refused ${JSON.stringify(refused)}, accepted without a rate limit ${unlimited}`)
-  return failuresOf(tallies)
+  const counts = JSON.stringify(refusalsByCode(refused))
+  print(`not answered ${unanswered}, refused ${counts}, accepted without a rate limit ${unlimited}`)
+  return [...failuresOf(tallies), ...wrongAnswers(refused, { acknowledged, handedOver })]
 }
 
 const drill = async (undo: AsyncDisposableStack, { chosen, keep }: Options): Promise<string[]> => {

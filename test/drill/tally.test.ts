@@ -1,6 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { etcdApiFor } from './packages.ts'
-import { type Acknowledged, failuresOf, longestGap, type Phase, reportLines, tallyPhases } from './tally.ts'
+import {
+  type Acknowledged,
+  failuresOf,
+  longestGap,
+  type Phase,
+  type Refused,
+  refusalsByCode,
+  reportLines,
+  tallyPhases,
+  wrongAnswers,
+} from './tally.ts'
 
 const minute = 60_000
 const phase = (name: string, from: number, to: number): Phase => ({ name, from, to })
@@ -29,6 +39,44 @@ describe('the longest time without an accepted send', () => {
   test('is the whole phase when nothing was accepted in it', () => {
     expect(longestGap(at, phase('a fault', 20_000, 51_000))).toBe(31)
     expect(longestGap([], phase('a fault', 0, 31_000))).toBe(31)
+  })
+})
+
+describe('an error', () => {
+  const refused = (n: number, status: number, sentAt: number, at = sentAt + 100): Refused => ({
+    reference: `send-${n}`,
+    status,
+    code: status === 503 ? 'UNAVAILABLE' : 'INTERNAL_ERROR',
+    sentAt,
+    at,
+  })
+
+  test('is counted by its status and code', () => {
+    const all = [refused(1, 503, 0), refused(2, 500, 0), refused(3, 503, 0)]
+    expect(refusalsByCode(all)).toEqual({ '503 UNAVAILABLE': 2, '500 INTERNAL_ERROR': 1 })
+  })
+
+  test('that is 503 is wrong if the message was sent', () => {
+    const outcome = { acknowledged: [], handedOver: [handedOver(1, 50)] }
+    expect(wrongAnswers([refused(1, 503, 0), refused(2, 503, 0)], outcome)).toEqual([
+      'send-1 was sent, but its request was 503',
+    ])
+  })
+
+  test('that is 500 is wrong only in the middle of an outage, and only if the message was not sent', () => {
+    const outcome = {
+      acknowledged: [acknowledged(1, 10_000), acknowledged(2, 40_000)],
+      handedOver: [handedOver(5, 20_100)],
+    }
+    const all = [
+      // Soon after the last send that was accepted, a change may have been in progress.
+      refused(3, 500, 14_000),
+      refused(4, 500, 20_000),
+      refused(5, 500, 20_000),
+      // The outage ended before it was answered.
+      refused(6, 500, 39_000, 41_000),
+    ]
+    expect(wrongAnswers(all, outcome)).toEqual(['send-4 was not sent in an outage, but its request was 500'])
   })
 })
 

@@ -1,6 +1,8 @@
 /** Counts what became of the sends of a drill. */
 
 export type Acknowledged = { reference: string; id: string; at: number; scheduled: boolean }
+/** A send that was answered with an error. */
+export type Refused = { reference: string; status: number; code: string; sentAt: number; at: number }
 export type HandedOver = { reference: string; at: number }
 
 /** The time from the start of a fault until the next one starts. */
@@ -91,6 +93,39 @@ export const failuresOf = (tallies: readonly PhaseTally[]): string[] =>
       ? [`${name}: no send was accepted for ${secondsWithout.toFixed(1)} s; the limit is ${outageLimitSeconds} s`]
       : []),
   ])
+
+/** How many sends got each status and code. */
+export const refusalsByCode = (refused: readonly Refused[]): Record<string, number> => {
+  const counts: Record<string, number> = {}
+  for (const { status, code } of refused) {
+    const name = `${status} ${code}`.trim()
+    counts[name] = (counts[name] ?? 0) + 1
+  }
+  return counts
+}
+
+/** Once no send was accepted for this long, no connection is left on which a change could be in progress. */
+const outageBeganMs = 5_000
+
+/**
+ * A 503 promises that nothing was sent. A 500 says that this is not known; but a request that began in the middle of an
+ * outage, and was answered before it ended, had no effect and must be a 503.
+ */
+export const wrongAnswers = (
+  refused: readonly Refused[],
+  { acknowledged, handedOver }: Pick<Outcome, 'acknowledged' | 'handedOver'>,
+): string[] => {
+  const wasSent = new Set(handedOver.map(({ reference }) => reference))
+  const accepted = acknowledged.map(({ at }) => at)
+  const isWithinOutage = ({ sentAt, at }: Refused): boolean =>
+    !accepted.some((time) => time > sentAt - outageBeganMs && time < at) && accepted.some((time) => time < sentAt)
+  return refused.flatMap((one) => {
+    if (one.status === 503 && wasSent.has(one.reference)) return [`${one.reference} was sent, but its request was 503`]
+    if (one.status === 500 && !wasSent.has(one.reference) && isWithinOutage(one))
+      return [`${one.reference} was not sent in an outage, but its request was 500`]
+    return []
+  })
+}
 
 const totalOf = (tallies: readonly PhaseTally[]): PhaseTally => ({
   name: 'total',
