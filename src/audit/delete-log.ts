@@ -13,7 +13,7 @@ import { permitChanges } from './store.ts'
 
 const chunk = 5_000
 
-/** Processes that wrote an entry look for it until they have seen it linked, and report it as lost if it is gone. */
+/** A process of an earlier release that wrote an entry reports it as lost if it is gone before it was seen linked. */
 const quietMs = 60_000
 
 /** Returns whether the log is gone. Call it once all entries are linked. It waits while new ones are written. */
