@@ -7,7 +7,7 @@ import type { Clock } from '../ground/clock.ts'
 import type { Log } from '../ground/log.ts'
 import { faultOfEnds, signEnd } from './chain-ends.ts'
 import type { AuditSecrets } from './judge-entry.ts'
-import { type ChainRow, lockChain } from './store/chain-rows.ts'
+import { type ChainRow, findChain, lockChain } from './store/chain-rows.ts'
 import { deleteSomeEntries, deleteSomeLinks, deleteUnlinked, newestEntry, setPrunedEnd } from './store/prune-rows.ts'
 import { permitChanges } from './store.ts'
 
@@ -33,6 +33,8 @@ export const makeDeleteLog = ({ db, clock, log, secrets }: Needs): DeleteLog => 
   const deleteChunk = (orgId: string): Promise<number | undefined> =>
     db.tx(async (tx) => {
       const chain = await tx.row(lockChain, { orgId })
+      // While another process links entries, the chain is locked. A later run deletes the log.
+      if (!chain && ((await tx.row(findChain, { orgId }))?.head_seq ?? 0) > 0) return undefined
       const fault = chain && faultOfEnds(secrets, orgId, chain)
       if (fault !== undefined) {
         log.error({ org_id: orgId, fault }, 'audit log of deleted org kept')

@@ -125,10 +125,29 @@ describe('the log of a deleted org', () => {
     expect(await loggedOf(org.id)).toEqual([])
   })
 
+  test('stays as long as another process has the lock of its chain', async () => {
+    const { org } = await t.org()
+    await one(org.id, 'locked')
+    await chain.link()
+    await remove(org)
+    const client = await db.connect()
+    onTestFinished(() => client.end())
+    await client.query('begin')
+    await client.query('select org_id from audit_chains where org_id = $1 for update', [org.id])
+    await purge()
+    expect(await idOf('locked')).toEqual(expect.any(String))
+    await client.query('rollback')
+    await purge()
+    expect(await idOf('locked')).toBeUndefined()
+    expect(await writtenEntries.check()).toBe(0)
+    expect(await chain.verify(org.id)).toEqual(whole(org.id, 0, { pruned: 'ok' }))
+  })
+
   test('is watched until the service deletes it: a part of it that is gone before is reported', async () => {
     const { org } = await t.org()
-    await one(org.id, 'taken')
     await one(org.id, 'kept')
+    await chain.link()
+    await one(org.id, 'taken')
     const id = await idOf('taken')
     await remove(org)
     await tamper(
