@@ -22,6 +22,9 @@ export type DeleteLog = (orgId: string) => Promise<boolean>
 type Needs = { db: Db; clock: Clock; log: Log; secrets: AuditSecrets }
 
 export const makeDeleteLog = ({ db, clock, log, secrets }: Needs): DeleteLog => {
+  /** Logged once. The task runs every minute. */
+  const kept = new Set<string>()
+
   /** Both ends become the head before the first link goes, so that the chain verifies at any time. */
   const closeChain = async (tx: Tx, orgId: string, chain: ChainRow): Promise<void> => {
     const { head_seq: seq, head_digest: digest } = chain
@@ -37,7 +40,8 @@ export const makeDeleteLog = ({ db, clock, log, secrets }: Needs): DeleteLog => 
       if (!chain && ((await tx.row(findChain, { orgId }))?.head_seq ?? 0) > 0) return undefined
       const fault = chain && faultOfEnds(secrets, orgId, chain)
       if (fault !== undefined) {
-        log.error({ org_id: orgId, fault }, 'audit log of deleted org kept')
+        if (!kept.has(orgId)) log.error({ org_id: orgId, fault }, 'audit log of deleted org kept')
+        kept.add(orgId)
         return undefined
       }
       if (chain) await closeChain(tx, orgId, chain)
