@@ -277,10 +277,10 @@ describe('after an operator has trusted the chain', () => {
     const [orgId, other] = orgs
     await trust(after, orgId)
     await after.t.service.chain.link()
-    // The ends of the other chain are trusted before its entries are: the decision is removed.
+    // Someone changes the decision about the other chain.
     await trust(after, other)
     await tamper(database, [
-      "update audit_entries set metadata = metadata || '{\"seq\": 0}' where org_id = $1 and action = 'audit.ends_signed'",
+      "update audit_entries set metadata = metadata || '{\"seq\": 999}' where org_id = $1 and action = 'audit.ends_signed'",
       [other],
     ])
     advance(after, 31 * day)
