@@ -98,8 +98,8 @@ const measurePauses = (metrics: Metrics, log: Log) => {
 
 /** The audit, and the memory of what it wrote. Without a secret nothing can be proven, so nothing is remembered. */
 const openAudit = (config: Config, db: Db, clock: Clock, log: Log) => {
-  const { auditSigningSecret: secret, auditRetentionDays: days } = config
-  const writtenEntries = makeWrittenEntries({ db, clock, log, days, audit: (): Audit => audit })
+  const { auditSigningSecret: secret, auditSecrets: secrets, auditRetentionDays: days } = config
+  const writtenEntries = makeWrittenEntries({ db, clock, log, days, secrets, audit: (): Audit => audit })
   const audit = makeAudit({ clock, log, secret, ...(secret !== undefined && { committed: writtenEntries.note }) })
   return { audit, writtenEntries }
 }

@@ -65,6 +65,7 @@ type Needs = {
 const upkeep = async ({ chain, messages, deliveries, idempotency, tracking, verifications }: Needs) => {
   const audit_entries_linked = await chain.link()
   await chain.register()
+  await chain.survey()
   await messages.ensurePartitions()
   await deliveries.prepare()
   return {

@@ -4,12 +4,13 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { Agent, request } from 'undici'
+import { sayStarted, startOnlyOption } from '../../scripts/start-only.ts'
 import { findEmbedded } from '../../src/db/embedded/supervisor.ts'
 import { until } from '../start/launched.ts'
 import { type SeveralService, startAlone } from '../start/several-service.ts'
 import { costLines, readUsage, usedBetween } from './measure.ts'
 
-const { values } = parseArgs({ options: { sends: { type: 'string', default: '20000' } } })
+const { values } = parseArgs({ options: { sends: { type: 'string', default: '20000' }, ...startOnlyOption } })
 const wanted = Number(values.sends)
 if (!Number.isSafeInteger(wanted) || wanted < 100) throw new Error('--sends must be a whole number from 100')
 
@@ -66,10 +67,23 @@ const isSettled = async (client: pg.Client): Promise<boolean> => {
   return rows[0]?.waiting === false
 }
 
+const connect = async ({ folder }: SeveralService): Promise<pg.Client> => {
+  const client = new pg.Client((await findEmbedded(join(folder, 'data'))) ?? '')
+  await client.connect()
+  return client
+}
+
+/** Reads what would be measured, without a send. */
+const measureNothing = async (service: SeveralService): Promise<void> => {
+  const client = await connect(service)
+  await readUsage(client, service.child.pid ?? 0, service.folder)
+  await client.end()
+  sayStarted('the service, and the statistics of its database')
+}
+
 const measure = async (service: SeveralService): Promise<void> => {
   const { keys, org } = JSON.parse(await readFile(join(service.folder, 'first.json'), 'utf8'))
-  const client = new pg.Client((await findEmbedded(join(service.folder, 'data'))) ?? '')
-  await client.connect()
+  const client = await connect(service)
   const sender = makeSender(service.url(), keys.live)
   const settled = async () => {
     await until('the worker is done', () => isSettled(client), 300_000)
@@ -94,7 +108,7 @@ const measure = async (service: SeveralService): Promise<void> => {
 
 const service = await startAlone({ RATE_LIMITER: 'off', LOG_LEVEL: 'warn', AUDIT_SIGNING_SECRET: 'costs' })
 try {
-  await measure(service)
+  await (values['start-only'] ? measureNothing(service) : measure(service))
 } finally {
   await service.close()
 }

@@ -3,12 +3,13 @@ import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { sayStarted, startOnlyOption } from '../../scripts/start-only.ts'
 import { type Cluster, startCluster } from './cluster.ts'
 import { mountDisk, unmountDisk } from './disks.ts'
 import { type Fault, faults } from './faults.ts'
 import { type DrillLoad, startLoad } from './load.ts'
 import { homeOf, nodeNumbers } from './nodes.ts'
-import { assertInstalled } from './packages.ts'
+import { assertInstalled, missingPackages } from './packages.ts'
 import { type DrillServices, startServices } from './processes.ts'
 import { killIn } from './programs.ts'
 import { pause, print, stopDrill, stopping, waitUntil } from './progress.ts'
@@ -19,7 +20,7 @@ const usage = `npm run drill -- failover [--only FAULT] [--keep]
   --only FAULT  runs one fault: ${faults.map(({ id }) => id).join(', ')}
   --keep        keeps the logs of all programs`
 
-type Options = { chosen: Fault[]; keep: boolean }
+type Options = { chosen: Fault[]; keep: boolean; startOnly: boolean }
 
 /** A folder with a small disk for each node, and whether the disks could be mounted. */
 const makeFolder = async (undo: AsyncDisposableStack, keep: boolean): Promise<{ folder: string; disks: boolean }> => {
@@ -116,10 +117,11 @@ const readOptions = (): Options | undefined => {
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
-      options: { only: { type: 'string' }, keep: { type: 'boolean', default: false } },
+      options: { only: { type: 'string' }, keep: { type: 'boolean', default: false }, ...startOnlyOption },
     })
     const chosen = faults.filter(({ id }) => values.only === undefined || id === values.only)
-    return positionals.join(' ') === 'failover' && chosen.length > 0 ? { chosen, keep: values.keep } : undefined
+    if (positionals.join(' ') !== 'failover' || chosen.length === 0) return undefined
+    return { chosen, keep: values.keep, startOnly: values['start-only'] }
   } catch {
     return undefined
   }
@@ -130,6 +132,12 @@ const main = async (): Promise<number> => {
   if (!options) {
     process.stdout.write(`${usage}\n`)
     return 1
+  }
+  if (options.startOnly) {
+    const missing = missingPackages()
+    const packages = missing.length === 0 ? 'every package is installed' : `missing packages: ${missing.join(' ')}`
+    sayStarted(`${options.chosen.length} faults; ${packages}`)
+    return 0
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stopDrill(signal))
   const undo = new AsyncDisposableStack()

@@ -5,7 +5,7 @@ import { chmod, mkdtemp, open, readFile, realpath, rm, stat } from 'node:fs/prom
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, inject, test, vi } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { oldNode, processesOf, until } from './launched.ts'
 import { makeLoad } from './several-service.ts'
 
@@ -48,7 +48,7 @@ const start = (
 ): Started => {
   const stdio = [stdout, stderr].map((output) => (output === 'closed' ? 'pipe' : output))
   const child = spawn(process.execPath, [...node, launcher, ...args], {
-    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: inject('compileCache'), ...env },
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.TEST_COMPILE_CACHE, ...env },
     stdio: ['ignore', ...stdio],
     cwd: tmpdir(),
     detached: true,

@@ -2,7 +2,7 @@ import { chmod, chown, mkdtemp, readFile, realpath, rm, stat, writeFile } from '
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lives, oldNode, processesOf, type Run, run, until } from './launched.ts'
 
 const launcher = join(import.meta.dirname, '..', '..', 'bin', 'tidings.js')
@@ -36,7 +36,7 @@ const start = (settings: Settings, { node = [] as string[], as = {} } = {}): Run
   // Without the test run's environment, in which BASE_URL and other variables have another meaning.
   const env = {
     PATH: process.env.PATH,
-    NODE_COMPILE_CACHE: inject('compileCache'),
+    NODE_COMPILE_CACHE: process.env.TEST_COMPILE_CACHE,
     LOG_LEVEL: 'warn',
     ...settings,
     PORT: String(settings.PORT),
