@@ -48,7 +48,8 @@ const ownPart = (path: string): string => {
 const partOfFrame = ({ url, functionName }: CallFrame): string | undefined => {
   if (functionName === '(garbage collector)') return 'garbage collector'
   if (functionName === '(program)') return 'native code'
-  if (functionName === '(idle)') return 'idle'
+  // The profiler itself runs at the start and at the end of a profile.
+  if (functionName === '(idle)' || url.startsWith('node:inspector')) return 'idle'
   if (url === '') return undefined
   const node = nodeParts.find(([pattern]) => pattern.test(url))
   if (node) return node[1]
