@@ -1,5 +1,4 @@
-/** Redacts old message content, deletes old provider notifications, and creates the partitions of coming months. */
-import { makeEnsureMonthPartitions } from '../db/months.ts'
+/** Redacts old message content and deletes old provider notifications. */
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { redactContent, redactedAtOnce } from './store/end-messages.ts'
@@ -14,8 +13,6 @@ export interface MessageRetention {
   /** Redacts content older than `contentDays`, if set. Returns the number of messages. */
   redact(): Promise<number>
   sweepNotifications(): Promise<number>
-  /** Creates the partitions of this month and the next two. */
-  ensurePartitions(): Promise<void>
 }
 
 const inChunks = async (size: number, step: () => Promise<number>): Promise<number> => {
@@ -38,5 +35,4 @@ export const makeMessageRetention = ({ db, clock, contentDays }: Needs): Message
     const before = new Date(clock.millis() - notificationDays * day)
     return inChunks(sweptAtOnce, () => db.change(sweepNotifications, { before, limit: sweptAtOnce }))
   },
-  ensurePartitions: makeEnsureMonthPartitions({ db, clock }, ['messages', 'message_events']),
 })

@@ -1,4 +1,3 @@
-import { makeEnsureMonthPartitions } from '../db/months.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { pruneDeliveries } from './store/delivery-rows.ts'
@@ -8,8 +7,6 @@ const day = 86_400_000
 const chunk = 5_000
 
 export interface KeepDeliveries {
-  /** Creates the partitions of the coming months. */
-  prepare(): Promise<void>
   /** Deletes delivered rows after 30 days, failed and canceled ones after 90. Returns how many were deleted. */
   prune(): Promise<number>
   /** Drops former signing secrets whose overlap is over. Returns how many were dropped. */
@@ -26,7 +23,6 @@ const inChunks = async (changeSome: () => Promise<number>): Promise<number> => {
 }
 
 export const makeKeepDeliveries = ({ db, clock }: { db: Db; clock: Clock }): KeepDeliveries => ({
-  prepare: makeEnsureMonthPartitions({ db, clock }, ['webhook_deliveries']),
   prune: async () => {
     const now = clock.millis()
     const params = { deliveredBefore: new Date(now - 30 * day), before: new Date(now - 90 * day), limit: chunk }

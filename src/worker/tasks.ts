@@ -2,6 +2,7 @@ import type { RollUp } from '../analytics/roll-up.ts'
 import type { Chain } from '../audit/chain.ts'
 import type { PruneAudit } from '../audit/retention.ts'
 import type { FollowJobs } from '../blasts/follow-jobs.ts'
+import type { EnsureMonths } from '../db/months.ts'
 import type { CheckDomains } from '../domains/check.ts'
 import type { Health } from '../health/watch-parts.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
@@ -32,6 +33,7 @@ export type Task = {
 export type Tasks = Record<string, Task>
 
 type Needs = {
+  ensureMonths: EnsureMonths
   rollUp: RollUp
   idempotency: Idempotency
   chain: Chain
@@ -62,13 +64,12 @@ type Needs = {
 }
 
 /** What cannot wait for the night: links of the audit chains, partitions, and rows that are of no use after minutes. */
-const upkeep = async ({ chain, messages, deliveries, idempotency, tracking, verifications }: Needs) => {
+const upkeep = async ({ chain, ensureMonths, deliveries, idempotency, tracking, verifications }: Needs) => {
   const audit_entries_linked = await chain.link()
   await chain.register()
-  await messages.ensurePartitions()
-  await deliveries.prepare()
   return {
     audit_entries_linked,
+    months_created: await ensureMonths(),
     idempotency_keys_deleted: await idempotency.sweep(),
     tracking_windows_deleted: await tracking.sweepWindows(),
     webhook_secrets_dropped: await deliveries.sweepSecrets(),
