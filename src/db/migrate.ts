@@ -31,20 +31,30 @@ export const readMigrations = async (): Promise<Migration[]> => {
 
 export type Applied = { name: string; checksum: string }
 
-const schemaLockPauseMs = 50
+const lockPauseMs = 50
 
 /**
- * Waits for the schema lock, which is released when the connection ends. Every schema change holds it. A statement that
- * waits for the lock would in turn block the process that has it, when that builds an index concurrently.
+ * Waits for an advisory lock, which is released when the connection ends. A statement that waits for the lock would in
+ * turn block the process that has it, when that builds an index concurrently.
  */
+export const holdLock = async (client: pg.ClientBase, id: number): Promise<void> => {
+  for (;;) {
+    const { rows } = await client.query('select pg_try_advisory_lock($1) as locked', [id])
+    if (rows[0].locked) return
+    await wait(lockPauseMs)
+  }
+}
+
+/** Waits for the schema lock. Every schema change holds it. */
 export const lockSchema = async (client: pg.ClientBase): Promise<void> => {
   // The default timeout is made for requests. A migration of a large table may take longer.
   await client.query('set statement_timeout = 0')
-  for (;;) {
-    const { rows } = await client.query('select pg_try_advisory_lock($1) as locked', [lockId])
-    if (rows[0].locked) return
-    await wait(schemaLockPauseMs)
-  }
+  await holdLock(client, lockId)
+}
+
+/** For work that goes on with the same connection. */
+export const unlockSchema = async (client: pg.ClientBase): Promise<void> => {
+  await client.query('select pg_advisory_unlock($1)', [lockId])
 }
 
 export const appliedMigrations = async (client: pg.ClientBase): Promise<Applied[]> =>

@@ -30,7 +30,7 @@ const suffixOf = ({ from }: Month): string => from.toISOString().slice(0, 7).rep
 
 export const partitionOf = (parent: string, month: Month): string => `${parent}_${suffixOf(month)}`
 
-const literal = (at: Date): string => `'${at.toISOString()}'`
+export const timeLiteral = (at: Date): string => `timestamptz '${at.toISOString()}'`
 
 /** The month of a partition that this file has created; undefined for the default partition. */
 export const monthOfPartition = (parent: string, partition: string): Month | undefined => {
@@ -81,7 +81,7 @@ const attachment = ({ parent, month }: Missing): string[] => {
     // `create table … partition of` would need the strongest lock of the parent, which every send would wait behind while
     // a backup reads. Attaching needs that of the default partition only. The new table has the indexes already.
     `create table ${name} (like ${parent} including all)`,
-    `alter table ${parent} attach partition ${name} for values from (${literal(month.from)}) to (${literal(month.to)})`,
+    `alter table ${parent} attach partition ${name} for values from (${timeLiteral(month.from)}) to (${timeLiteral(month.to)})`,
   ]
 }
 
@@ -93,7 +93,7 @@ const attachment = ({ parent, month }: Missing): string[] => {
 const attachBesideLarge = async ({ client, rest, briefly, ...missing }: Attaching): Promise<void> => {
   const { from, to } = missing.month
   const check = checkOf(rest.name, missing.month)
-  const condition = `${rest.column} < ${literal(from)} or ${rest.column} >= ${literal(to)}`
+  const condition = `${rest.column} < ${timeLiteral(from)} or ${rest.column} >= ${timeLiteral(to)}`
   const drop = `alter table ${rest.name} drop constraint ${check}`
   await briefly([`alter table ${rest.name} add constraint ${check} check (${condition}) not valid`])
   try {

@@ -10,6 +10,15 @@ export const missingMonths = statement<{ parents: string[]; suffixes: string[] }
    order by m.place, p.turn`,
 )
 
+/** The partitions of a table, the default partition included, oldest first. */
+export const monthPartitions = statement<{ parent: string }, { name: string }>(
+  'db.month_partitions',
+  `select c.relname as name
+   from pg_inherits i join pg_class c on c.oid = i.inhrelid
+   where i.inhparent = to_regclass(:parent)
+   order by c.relname`,
+)
+
 /** The connections that listen with that presence, in all processes. */
 export const findListeners = statement<{ presence: number }, { pid: number }>(
   'db.find_listeners',

@@ -77,8 +77,36 @@ const upkeep = async ({ chain, ensureMonths, deliveries, idempotency, tracking, 
   }
 }
 
+const retention = async (needs: Needs): Promise<Record<string, number>> => {
+  const { tracking, sweepReceipts, messages, deliveries } = needs
+  // Audit entries must be linked before they can be pruned.
+  const kept = await upkeep(needs)
+  const swept = {
+    audit_entries_deleted: await needs.pruneAudit(),
+    tracking_marks_deleted: await tracking.sweepMarks(),
+    verifications_deleted: await needs.verifications.sweep(),
+    provider_notifications_deleted: await messages.sweepNotifications(),
+    sms_receipts_deleted: await sweepReceipts(),
+    analytics_rows_deleted: await needs.rollUp.sweep(),
+    sign_in_rows_deleted: await needs.sweepSignIn(),
+    invitations_deleted: await needs.sweepInvitations(),
+    oauth_rows_deleted: await needs.sweepOAuth(),
+    export_files_deleted: await needs.sweepExports(),
+    health_probes_deleted: await needs.health.sweep(),
+  }
+  const old = { deliveries: await deliveries.prune(), messages: await messages.remove() }
+  return {
+    ...kept,
+    ...swept,
+    webhook_deliveries_deleted: old.deliveries.rows,
+    messages_deleted: old.messages.messages,
+    message_events_deleted: old.messages.events,
+    months_dropped: old.deliveries.months + old.messages.months,
+  }
+}
+
 export const makeTasks = (needs: Needs): Tasks => {
-  const { checkDomains, tracking, sweepReceipts, messages, deliveries } = needs
+  const { checkDomains, messages } = needs
   return {
     webhooks: { run: () => needs.webhooks.pass() },
     scheduler: {
@@ -108,24 +136,6 @@ export const makeTasks = (needs: Needs): Tasks => {
       }),
     },
     upkeep: { cron: '7 * * * *', run: () => upkeep(needs) },
-    retention: {
-      cron: '0 3 * * *',
-      run: async () => ({
-        // Audit entries must be linked before they can be pruned.
-        ...(await upkeep(needs)),
-        audit_entries_deleted: await needs.pruneAudit(),
-        tracking_marks_deleted: await tracking.sweepMarks(),
-        webhook_deliveries_deleted: await deliveries.prune(),
-        verifications_deleted: await needs.verifications.sweep(),
-        provider_notifications_deleted: await messages.sweepNotifications(),
-        sms_receipts_deleted: await sweepReceipts(),
-        analytics_rows_deleted: await needs.rollUp.sweep(),
-        sign_in_rows_deleted: await needs.sweepSignIn(),
-        invitations_deleted: await needs.sweepInvitations(),
-        oauth_rows_deleted: await needs.sweepOAuth(),
-        export_files_deleted: await needs.sweepExports(),
-        health_probes_deleted: await needs.health.sweep(),
-      }),
-    },
+    retention: { cron: '0 3 * * *', run: () => retention(needs) },
   }
 }
