@@ -9,7 +9,7 @@ import { sqlState } from './faults.ts'
  * gives way.
  */
 const lockTimeoutMs = 50
-const retryPauseMs = 500
+const defaultPauseMs = 500
 
 /** Another session has a lock that the change needs, or both wait for each other. */
 export const isLocked = (error: unknown): boolean => ['55P03', '40P01'].includes(sqlState(error) ?? '')
@@ -17,12 +17,15 @@ export const isLocked = (error: unknown): boolean => ['55P03', '40P01'].includes
 type Patience = {
   /** How long to repeat a change whose tables other sessions lock. */
   patienceMs: number
+  /** How long to leave the others alone before each repetition. */
+  pauseMs?: number
   /** Called before each repetition. */
   onLocked?: (error: Error) => void
 }
 
 /** Repeats work that can be repeated while other sessions have the locks that it needs. */
-export const whenUnlocked = async <T>(work: () => Promise<T>, { patienceMs, onLocked }: Patience): Promise<T> => {
+export const whenUnlocked = async <T>(work: () => Promise<T>, patience: Patience): Promise<T> => {
+  const { patienceMs, pauseMs = defaultPauseMs, onLocked } = patience
   const giveUpAt = performance.now() + patienceMs
   for (;;) {
     try {
@@ -30,7 +33,7 @@ export const whenUnlocked = async <T>(work: () => Promise<T>, { patienceMs, onLo
     } catch (error) {
       if (!isLocked(error) || performance.now() >= giveUpAt) throw error
       onLocked?.(error as Error)
-      await wait(retryPauseMs)
+      await wait(pauseMs)
     }
   }
 }

@@ -1,17 +1,20 @@
 /**
  * Removes the rows of past months. A month from which every row goes is dropped. One of which few rows stay is emptied, and
- * gets these back. Neither takes longer with more rows, and neither leaves dead rows.
+ * gets these back. Neither locks for longer with more rows, and neither leaves dead rows. Only from a month of which many
+ * rows stay, and from the default partition, rows are deleted.
  */
 import type pg from 'pg'
 import type { Log } from '../ground/log.ts'
 import { isLocked, whenUnlocked, withBriefLocks } from './brief-locks.ts'
 import { holdLock, lockSchema, unlockSchema } from './migrate.ts'
-import { type Month, monthOfPartition } from './months.ts'
+import { type Month, monthOfPartition, timeLiteral } from './months.ts'
 import type { Db } from './pool.ts'
 import { largeBytes } from './split-migration.ts'
 import { monthPartitions } from './store.ts'
 
-const defaultPatienceMs = 30_000
+/** Longer than most backups. A run removes up to three tables, and has to end within an hour. */
+const defaultPatienceMs = 15 * 60_000
+const pauseMs = 5_000
 
 /** Any fixed number works: every process that removes months acquires the same lock. */
 const removalLockId = 7_134_250_912
@@ -30,8 +33,8 @@ export type RowRules = {
   open: string
   /** Stores something about the rows that go, in the transaction that removes them. */
   record?: {
-    /** Selects it from the rows of a partition. */
-    collect: (partition: string) => string
+    /** Selects it from rows. Those that stay may be among them. */
+    collect: (rows: string) => string
     store: (collected: string) => string
   }
 }
@@ -52,10 +55,9 @@ const rows = 'staying_rows_of_month'
 /** Reads the whole month, but locks nothing. */
 const look = async ({ client, partition: { name }, rules: { stays } }: Change): Promise<Seen> => {
   const { rows: found } = await client.query<Seen>(
-    `select count(*)::int as total, count(*) filter (where ${stays})::int as staying,
-       coalesce(sum(pg_column_size(r)) filter (where ${stays}), 0)::float8 as "stayingBytes",
+    `select count(*) as total, count(size) as staying, coalesce(sum(size), 0)::float8 as "stayingBytes",
        pg_table_size('${name}')::float8 as bytes
-     from ${name} r`,
+     from (select case when ${stays} then pg_column_size(r) end as size from ${name} r offset 0) as sizes`,
   )
   return found[0]!
 }
@@ -118,20 +120,58 @@ const empty = (change: Change): Promise<void> =>
     await client.query(`drop table ${rows}`)
   })
 
-/** Few rows that go, or many that stay, are left to a deletion of single rows. */
+/** Undefined if rows have to be deleted: few go, or many stay. */
 const changeFor = ({ staying, stayingBytes, bytes }: Seen): ((change: Change) => Promise<void>) | undefined => {
   if (staying === 0) return drop
   return staying <= mostRestored && bytes >= largeBytes && 2 * stayingBytes < bytes ? empty : undefined
 }
 
+/** A block has 8 KB, so this is a few thousand rows. */
+const blocksAtOnce = 100
+
+/**
+ * Deletes what does not stay, some blocks of the table after the other. So each row is read once, whatever the planner
+ * expects of the table. Returns how many rows it deleted.
+ */
+const deleteRows = async (client: pg.ClientBase, table: string, { stays, record }: RowRules): Promise<number> => {
+  const { rows: size } = await client.query<{ blocks: number }>(
+    "select pg_relation_size($1::regclass) / current_setting('block_size')::int as blocks",
+    [table],
+  )
+  const stored = record ? `, ${collected} as (${record.collect('gone')}), stored as (${record.store(collected)})` : ''
+  let deleted = 0
+  for (let from = 0; from < size[0]!.blocks; from += blocksAtOnce) {
+    const { rows: found } = await client.query<{ deleted: number }>(
+      `with gone as (
+         delete from ${table} r
+         where r.ctid >= '(${from},0)' and r.ctid < '(${from + blocksAtOnce},0)' and not (${stays})
+         returning r.*
+       )${stored}
+       select count(*) as deleted from gone`,
+    )
+    deleted += found[0]!.deleted
+  }
+  return deleted
+}
+
+/** Only for one attempt, because a process that starts waits for it. */
+const withSchemaLock = async (client: pg.ClientBase, work: () => Promise<void>): Promise<void> => {
+  await lockSchema(client)
+  try {
+    await work()
+  } finally {
+    await unlockSchema(client)
+  }
+}
+
 type Needs = {
   db: Db
   log: Log
-  /** How long to try to get the locks for a month. */
+  /** How long to try to get the locks. */
   patienceMs?: number
 }
 
-/** Removes what does not stay from months that ended before `before`. The default partition is left out. */
+/** Removes the rows of months that ended before `before`, except those that stay. */
 export const removeMonths = async (
   { db, log, patienceMs = defaultPatienceMs }: Needs,
   rules: RowRules,
@@ -144,38 +184,44 @@ export const removeMonths = async (
       const month = monthOfPartition(table, name)
       return month && month.to <= before ? [{ name, month }] : []
     })
-  if ((await findPast()).length === 0) return removed
   const client = await db.connect()
+  const giveUpAt = performance.now() + patienceMs
 
   const remove = async (partition: Partition): Promise<void> => {
     const change = { client, partition, rules }
     const fields = { table, month: partition.month.from.toISOString().slice(0, 7) }
     const seen = await look(change)
+    const { total, staying } = seen
     const make = changeFor(seen)
-    if (!make) return
+    if (!make) {
+      if (total > staying) removed.rows += await deleteRows(client, partition.name, rules)
+      return
+    }
     await prepare(change, seen)
-    await lockSchema(client)
     try {
-      await whenUnlocked(() => make(change), { patienceMs })
+      await whenUnlocked(() => withSchemaLock(client, () => make(change)), {
+        patienceMs: giveUpAt - performance.now(),
+        pauseMs,
+      })
     } catch (error) {
       if (!isLocked(error) && !(error instanceof MonthInUse)) throw error
       log.warn({ ...fields, reason: (error as Error).message }, 'month not removed')
       return
-    } finally {
-      await unlockSchema(client)
     }
-    const gone = seen.total - seen.staying
-    removed.rows += gone
+    removed.rows += total - staying
     if (make === drop) removed.months++
-    log.info({ ...fields, rows: gone, staying: seen.staying }, 'month removed')
+    log.info({ ...fields, rows: total - staying, staying }, 'month removed')
   }
 
   try {
-    // Reading a month takes longer than a request may.
-    await client.query('set statement_timeout = 0')
+    // Reading a month takes longer than a request may, and should not take more than one core from requests.
+    await client.query('set statement_timeout = 0; set max_parallel_workers_per_gather = 0')
     await holdLock(client, removalLockId)
     // Another process may have dropped some while this one waited for the lock.
     for (const partition of await findPast()) await remove(partition)
+    const isRecent = `r.${rules.timeColumn} >= ${timeLiteral(before)}`
+    const ofAnyMonth = { ...rules, stays: `${isRecent} or ${rules.stays}` }
+    removed.rows += await deleteRows(client, `${table}_other`, ofAnyMonth)
     return removed
   } finally {
     await client.end()

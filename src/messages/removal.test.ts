@@ -181,15 +181,17 @@ describe('what stays in an old month', () => {
     const running = run()
     await other.untilWaitedFor()
     await other.commit()
-    expect(await running).toMatchObject({ messages_deleted: 1 })
+    expect(await running).toMatchObject({ messages_deleted: 0 })
     expect(await exists()).toBe(true)
-    const left = await t.database.sql('select id from messages where org_id = $1', [created.org.id])
-    expect(left).toEqual([{ id: 'msg_open' }])
+    const left = () => t.database.sql('select id from messages where org_id = $1 order by id', [created.org.id])
+    expect(await left()).toEqual([{ id }, { id: 'msg_open' }])
     await expect
       .poll(() => logFile.lines('month not removed'))
       .toMatchObject([
         { level: 40, table: 'messages', month: endOfMonthName(partition), reason: 'a row of the month has to stay' },
       ])
+    expect(await run()).toMatchObject({ messages_deleted: 1 })
+    expect(await left()).toEqual([{ id: 'msg_open' }])
   })
 
   test('the messages of a job stay until it is over, and its counts stay for ever', async () => {

@@ -7,11 +7,10 @@ import type { Log } from '../ground/log.ts'
 import { sweepOutbox } from '../providers/outbox/store.ts'
 import { redactContent, redactedAtOnce } from './store/end-messages.ts'
 import { sweepNotifications } from './store/message-outcomes.ts'
-import { deleteOldMessageEvents, deleteOldMessages, messageEventRules, messageRules } from './store/remove-messages.ts'
+import { messageEventRules, messageRules } from './store/remove-messages.ts'
 
 const day = 86_400_000
 const sweptAtOnce = 500
-const deletedAtOnce = 5_000
 /** Longer than any provider repeats a notification. */
 const notificationDays = 14
 
@@ -48,21 +47,11 @@ const removeOld = async ({ db, clock, log, retentionDays }: Needs): Promise<Remo
   if (retentionDays === undefined) return { messages: 0, events: 0, months: 0 }
   const since = new Date(clock.millis() - retentionDays * day)
   const before = monthAt(since).from
-  const limit = deletedAtOnce
   const messages = await removeMonths({ db, log }, messageRules(since), before)
-  const single = await inChunks(
-    limit,
-    async () => (await db.row(deleteOldMessages, { before, since, limit }))?.messages ?? 0,
-  )
   const events = await removeMonths({ db, log }, messageEventRules, before)
-  const singleEvents = await inChunks(limit, () => db.change(deleteOldMessageEvents, { before, limit }))
   // Its entries name their messages only, and are found by them when a tenant is erased or an org is deleted.
   await db.change(sweepOutbox, { before: since })
-  return {
-    messages: messages.rows + single,
-    events: events.rows + singleEvents,
-    months: messages.months + events.months,
-  }
+  return { messages: messages.rows, events: events.rows, months: messages.months + events.months }
 }
 
 export const makeMessageRetention = (needs: Needs): MessageRetention => ({

@@ -49,8 +49,6 @@ export const acrossOrgs: Record<string, string[]> = {
     'webhooks.fan_out',
     'webhooks.prune',
     'messages.redact',
-    'messages.delete_old',
-    'messages.delete_old_events',
     'verifications.sweep',
     'verifications.sweep_windows',
     'usage.find_expired_leases',

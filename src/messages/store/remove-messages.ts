@@ -1,7 +1,6 @@
-/** Removes messages and their events after the retention of messages. */
+/** Which messages and events stay after the retention of messages. */
 import { timeLiteral } from '../../db/months.ts'
 import type { RowRules } from '../../db/remove-months.ts'
-import { statement } from '../../db/statement.ts'
 
 const waits = "r.status in ('scheduled', 'sending')"
 
@@ -33,9 +32,9 @@ export const messageRules = (since: Date): RowRules => ({
   stays: staysSince(timeLiteral(since)),
   open: waits,
   record: {
-    collect: (partition) =>
+    collect: (rows) =>
       `select r.org_id, r.job_id, r.status, count(*) as messages
-       from ${partition} r
+       from ${rows} r
        where r.job_id is not null and not ${staysSince(timeLiteral(since))}
        group by r.org_id, r.job_id, r.status`,
     store: addToJobs,
@@ -48,29 +47,3 @@ export const messageEventRules: RowRules = {
   stays: 'false',
   open: 'false',
 }
-
-/** The rest: messages in the default partition, and in months of which many rows stay. */
-export const deleteOldMessages = statement<{ before: Date; since: Date; limit: number }, { messages: number }>(
-  'messages.delete_old',
-  `with old as (
-     select r.org_id, r.id, r.created_at
-     from messages r
-     where r.created_at < :before and not ${staysSince(':since')}
-     limit :limit
-   ), gone as (
-     delete from messages m using old
-     where m.org_id = old.org_id and m.id = old.id and m.created_at = old.created_at
-     returning m.org_id, m.job_id, m.status
-   ), counted as (
-     select org_id, job_id, status, count(*) as messages from gone where job_id is not null group by 1, 2, 3
-   ), added as (
-     ${addToJobs('counted')}
-   )
-   select count(*) as messages from gone`,
-)
-
-export const deleteOldMessageEvents = statement<{ before: Date; limit: number }>(
-  'messages.delete_old_events',
-  `delete from message_events where (org_id, id, at) in (
-     select org_id, id, at from message_events where at < :before limit :limit)`,
-)
