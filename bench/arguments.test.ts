@@ -11,6 +11,7 @@ test('Without arguments every bench runs at full length', () => {
     list: false,
     quick: false,
     help: false,
+    startOnly: false,
   })
 })
 

@@ -1,6 +1,15 @@
 import { parseArgs } from 'node:util'
+import { startOnlyOption } from '../scripts/start-only.ts'
 
-export type Arguments = { only: string[]; json: boolean; save: boolean; list: boolean; quick: boolean; help: boolean }
+export type Arguments = {
+  only: string[]
+  json: boolean
+  save: boolean
+  list: boolean
+  quick: boolean
+  help: boolean
+  startOnly: boolean
+}
 
 export const usage = `npm run bench -- [options]
   --only <name>  run only this bench; repeat the option or separate names with commas for several
@@ -21,11 +30,13 @@ export const readArguments = (args: string[], known: string[]): Arguments => {
       list: flag,
       quick: flag,
       help: flag,
+      ...startOnlyOption,
     },
   })
   const only = values.only.flatMap((names) => names.split(',')).map((name) => name.trim())
   for (const name of only) {
     if (!known.includes(name)) throw new Error(`Unknown bench '${name}'. Available benches: ${known.join(', ')}`)
   }
-  return { ...values, only }
+  const { 'start-only': startOnly, ...others } = values
+  return { ...others, only, startOnly }
 }

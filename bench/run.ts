@@ -4,6 +4,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { sayStarted } from '../scripts/start-only.ts'
 import { analytics } from './analytics/analytics.ts'
 import { type Arguments, readArguments, usage } from './arguments.ts'
 import { csvImport } from './audiences/audiences.ts'
@@ -63,9 +64,8 @@ const benches: Bench[] = [
 const report = (line: string) => process.stderr.write(`${line}\n`)
 const print = (line: string) => process.stdout.write(`${line}\n`)
 
-const runBenches = async (chosen: Bench[], wanted: Arguments, signal: AbortSignal): Promise<Outcome[]> => {
-  const outcomes: Outcome[] = []
-  await using undo = new AsyncDisposableStack()
+/** The load generator, a folder, and the database server, which starts when a bench needs it. */
+const openParts = async (undo: AsyncDisposableStack) => {
   const folder = await mkdtemp(join(tmpdir(), 'tidings-bench-'))
   undo.defer(() => rm(folder, { recursive: true, force: true }))
   // The embedded database may run as another user, who must be able to enter the folder.
@@ -79,7 +79,20 @@ const runBenches = async (chosen: Bench[], wanted: Arguments, signal: AbortSigna
     return server
   }
   undo.defer(async () => (await server?.catch(() => undefined))?.stop())
+  return { folder, load, databaseServer, used: () => server }
+}
 
+const startParts = async (chosen: Bench[]): Promise<void> => {
+  await using undo = new AsyncDisposableStack()
+  const { databaseServer } = await openParts(undo)
+  const { about } = await databaseServer()
+  sayStarted(`${chosen.map(({ name }) => name).join(', ')} on ${about}`)
+}
+
+const runBenches = async (chosen: Bench[], wanted: Arguments, signal: AbortSignal): Promise<Outcome[]> => {
+  const outcomes: Outcome[] = []
+  await using undo = new AsyncDisposableStack()
+  const { folder, load, databaseServer, used } = await openParts(undo)
   for (const bench of chosen) {
     await using cleanup = new AsyncDisposableStack()
     const databases = new Map<string, Promise<BenchDatabase>>()
@@ -104,7 +117,8 @@ const runBenches = async (chosen: Bench[], wanted: Arguments, signal: AbortSigna
       const { name, about, baseline, targets } = bench
       return { bench: name, about, baseline, targets, rows: [], notes: [`failed: ${causes(error)}`] }
     })
-    if (databases.size > 0 && server) outcome.notes.push((await server).about)
+    const server = await used()
+    if (databases.size > 0 && server) outcome.notes.push(server.about)
     for (const note of outcome.notes) report(`${bench.name}: ${note}`)
     outcomes.push(outcome)
     if (wanted.json) for (const result of resultsOf(outcome)) print(JSON.stringify(result))
@@ -123,6 +137,7 @@ const main = async (args: string[]): Promise<void> => {
     return
   }
   const chosen = wanted.only.length ? benches.filter(({ name }) => wanted.only.includes(name)) : benches
+  if (wanted.startOnly) return startParts(chosen)
   const stopping = new AbortController()
   // The first signal stops cleanly after the current turn; a second one ends the process immediately.
   for (const name of ['SIGINT', 'SIGTERM'] as const) {

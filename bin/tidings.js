@@ -21,8 +21,10 @@ const updateBundle = async () => {
   })
 }
 
-/** Commands that serve pages. The others start without the dashboard. */
-const servesPages = ['start', 'api'].includes(process.argv[2])
+const [command, ...options] = process.argv.slice(2)
+
+/** Commands that serve pages. The others, and their help, start without the dashboard. */
+const servesPages = ['start', 'api'].includes(command) && !options.some((option) => ['--help', '-h'].includes(option))
 
 /** The service runs without its dashboard, so a failed build is reported and does not stop the start. */
 const updateWeb = async () => {

@@ -78,6 +78,13 @@ export const putInPlace = (draft, folder) => {
   }
 }
 
+/** Loads what a build needs, and returns its name and version. */
+export const loadBuilder = async () => {
+  const { resolveConfig, version } = await import('vite')
+  await resolveConfig({ configFile: join(source, 'vite.config.ts'), logLevel: 'warn' }, 'build')
+  return `vite ${version}`
+}
+
 export const buildWeb = async () => {
   const fingerprint = fingerprintSources()
   // Otherwise tests, which set another value, would build the slow development version of React.

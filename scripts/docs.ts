@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { configurationPage } from '../src/ground/config/configuration-page.ts'
 import { errorsPage } from '../src/ground/errors.ts'
 import { dashboardTypes } from './dashboard-types.ts'
+import { isStartOnly, sayStarted } from './start-only.ts'
 
 const root = dirname(import.meta.dirname)
 
@@ -23,5 +24,8 @@ export const stalePages = async (): Promise<string[]> => {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  for (const [name, make] of Object.entries(pages)) await writeFile(join(root, name), await make())
+  if (isStartOnly()) sayStarted(`the sources of ${Object.keys(pages).join(', ')}`)
+  else {
+    for (const [name, make] of Object.entries(pages)) await writeFile(join(root, name), await make())
+  }
 }

@@ -6,13 +6,22 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { sayWhatRuns } from './list-tests.ts'
+import { isStartOnly } from './start-only.ts'
+
+const tests = 'test/browser/figures'
+const [title] = process.argv.slice(2).filter((arg) => arg !== '--start-only')
+if (isStartOnly()) {
+  sayWhatRuns(tests)
+  process.exit()
+}
 
 const root = dirname(import.meta.dirname)
 const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs')
 const folder = mkdtempSync(join(tmpdir(), 'page-figures-'))
 const file = join(folder, 'figures.txt')
-const only = process.argv[2] ? ['-t', process.argv[2]] : []
-const { status } = spawnSync(process.execPath, [vitest, 'run', 'test/browser/figures', ...only], {
+const only = title ? ['-t', title] : []
+const { status } = spawnSync(process.execPath, [vitest, 'run', tests, ...only], {
   cwd: root,
   stdio: 'inherit',
   env: { ...process.env, PAGE_FIGURES: file },

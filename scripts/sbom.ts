@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isStartOnly, sayStarted } from './start-only.ts'
 
 type Bom = {
   metadata: { component: { name: string; 'bom-ref': string; purl?: string } }
@@ -11,6 +12,12 @@ type Bom = {
 
 const root = join(import.meta.dirname, '..')
 const { name, version, dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+
+if (isStartOnly()) {
+  const npm = execFileSync('npm', ['--version'], { encoding: 'utf8' }).trim()
+  sayStarted(`npm ${npm} for ${Object.keys(dependencies).length} dependencies of ${name} ${version}`)
+  process.exit()
+}
 
 // The lock file lists the packages of every platform; the installed folder has those of one. `--omit dev` is not used,
 // because it also leaves out packages that both the service and a development tool need.

@@ -1,11 +1,12 @@
 /** The `tidings` command line. */
 import cluster from 'node:cluster'
 import { backupCommand, restoreCommand } from './command/backup-commands.ts'
+import { exitCodeOf, surviveLostOutput } from './command/closed-output.ts'
 import { Fault } from './command/command-fault.ts'
 import { anyDatabase, migrateAll } from './command/database.ts'
 import { ops } from './command/ops.ts'
-import { opsUsage } from './command/ops-context.ts'
 import type { ServedParts } from './command/serve.ts'
+import { usageFor } from './command/usage.ts'
 import { EmbeddedFault } from './db/embedded/supervisor.ts'
 import { SchemaFault } from './db/migrate.ts'
 import { type Config, ConfigFault, readConfig } from './ground/config/config.ts'
@@ -14,18 +15,8 @@ import { readServiceVersion } from './ground/version.ts'
 import { MasterKeyFault } from './operator/master-key.ts'
 import { SubmissionFault } from './submission/listen-smtp.ts'
 
-const usage = `tidings start                    run the whole service
-tidings api                      run only the HTTP and SMTP servers
-tidings worker                   run only the background worker
-tidings --version                print the version and exit
-tidings migrate                  update the database schema and exit
-tidings backup <file> [--encrypt-to <age recipient>] [--passphrase-file <file>]
-                                 write a backup of all data to a file
-tidings restore <file> [--identity <file>] [--passphrase-file <file>] [--allow-unauthenticated]
-                                 restore a backup into an empty database
-${opsUsage}
-
-Configure the service with environment variables. See docs/configuration.md.`
+/** The commands that serve until they are stopped. */
+const services = new Set<string | undefined>(['start', 'api', 'worker'])
 
 /** A child process of `node:cluster` has a name, by which it knows its part. */
 const processName = cluster.isWorker ? process.env.TIDINGS_PROCESS : undefined
@@ -39,17 +30,27 @@ const serveParts = async (config: Config, log: Log, parts: ServedParts): Promise
   return plan ? serveSeveral(config, log, parts, plan) : serve(config, log, parts)
 }
 
+/** The nearest usage to a command that does not exist. */
+const unknown = (args: string[]): Fault => {
+  const words = args.filter((arg) => !arg.startsWith('-'))
+  const usage = (words[0] === 'ops' && usageFor(['ops'])) || usageFor([])
+  return new Fault(`Unknown command: ${words.join(' ')}.\n\n${usage?.text}`)
+}
+
 const run = async (command: string | undefined, args: string[]): Promise<number> => {
-  if (command === undefined || command === 'help' || command === '--help' || command === '-h') {
-    process.stdout.write(`${usage}\n`)
-    return 0
-  }
   if (command === 'version' || command === '--version' || command === '-v') {
     process.stdout.write(`tidings ${readServiceVersion()}\n`)
     return 0
   }
+  const given = command === undefined ? [] : [command, ...args]
+  const usage = usageFor(given)
+  if (!usage) throw unknown(given)
+  if (usage.asked) {
+    process.stdout.write(`${usage.text}\n`)
+    return 0
+  }
   const config = readConfig(process.env)
-  const quiet = command !== 'start' && command !== 'api' && command !== 'worker' && config.logLevel === 'info'
+  const quiet = !services.has(command) && config.logLevel === 'info'
   const log = makeLog({ level: quiet ? 'warn' : config.logLevel, format: config.logFormat, process: processName })
   switch (command) {
     case 'start':
@@ -74,7 +75,7 @@ const run = async (command: string | undefined, args: string[]): Promise<number>
       await ops(config, log, args, (text) => process.stdout.write(text))
       return 0
     default:
-      throw new Fault(`Unknown command: ${command}.\n\n${usage}`)
+      throw unknown(given)
   }
 }
 
@@ -85,8 +86,10 @@ const isExpected = (error: unknown): error is Error =>
   )
 
 const [command, ...args] = process.argv.slice(2)
+surviveLostOutput()
 try {
-  process.exitCode = await run(command, args)
+  const code = await run(command, args)
+  process.exitCode = services.has(command ?? '') ? code : exitCodeOf(code)
 } catch (error) {
   process.stderr.write(`${isExpected(error) ? error.message : (error as Error)?.stack}\n`)
   process.exitCode = 1

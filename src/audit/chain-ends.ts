@@ -35,7 +35,8 @@ export const registerDigest = (previous: Buffer, seq: number, orgId: string): Bu
     .digest()
 
 /**
- * `head` is the newest link, as earlier releases sign it. `registered` is the same of an org that the register names.
+ * `head` is the newest link of a chain that the register does not name yet, because it is of an earlier release or began
+ * while the register did not verify. `registered` is the same of an org that the register names.
  * `pruned` is the last link that retention removed. `register` is the newest row of the register.
  */
 type EndKind = 'head' | 'registered' | 'pruned' | 'register'

@@ -7,13 +7,13 @@ import type { Clock } from '../ground/clock.ts'
 import type { Log } from '../ground/log.ts'
 import { faultOfEnds, signEnd } from './chain-ends.ts'
 import type { AuditSecrets } from './judge-entry.ts'
-import { type ChainRow, lockChain } from './store/chain-rows.ts'
+import { type ChainRow, findChain, lockChain } from './store/chain-rows.ts'
 import { deleteSomeEntries, deleteSomeLinks, deleteUnlinked, newestEntry, setPrunedEnd } from './store/prune-rows.ts'
 import { permitChanges } from './store.ts'
 
 const chunk = 5_000
 
-/** Processes that wrote an entry look for it until they have seen it linked, and report it as lost if it is gone. */
+/** A process of an earlier release that wrote an entry reports it as lost if it is gone before it was seen linked. */
 const quietMs = 60_000
 
 /** Returns whether the log is gone. Call it once all entries are linked. It waits while new ones are written. */
@@ -22,6 +22,9 @@ export type DeleteLog = (orgId: string) => Promise<boolean>
 type Needs = { db: Db; clock: Clock; log: Log; secrets: AuditSecrets }
 
 export const makeDeleteLog = ({ db, clock, log, secrets }: Needs): DeleteLog => {
+  /** Logged once. The task runs every minute. */
+  const kept = new Set<string>()
+
   /** Both ends become the head before the first link goes, so that the chain verifies at any time. */
   const closeChain = async (tx: Tx, orgId: string, chain: ChainRow): Promise<void> => {
     const { head_seq: seq, head_digest: digest } = chain
@@ -33,9 +36,12 @@ export const makeDeleteLog = ({ db, clock, log, secrets }: Needs): DeleteLog => 
   const deleteChunk = (orgId: string): Promise<number | undefined> =>
     db.tx(async (tx) => {
       const chain = await tx.row(lockChain, { orgId })
+      // While another process links entries, the chain is locked. A later run deletes the log.
+      if (!chain && ((await tx.row(findChain, { orgId }))?.head_seq ?? 0) > 0) return undefined
       const fault = chain && faultOfEnds(secrets, orgId, chain)
       if (fault !== undefined) {
-        log.error({ org_id: orgId, fault }, 'audit log of deleted org kept')
+        if (!kept.has(orgId)) log.error({ org_id: orgId, fault }, 'audit log of deleted org kept')
+        kept.add(orgId)
         return undefined
       }
       if (chain) await closeChain(tx, orgId, chain)

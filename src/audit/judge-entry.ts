@@ -31,6 +31,12 @@ const isOfOperator = (row: EntryRow): boolean =>
   row.ip_address === null &&
   row.signature === null
 
+/** Whether the id of an entry shows that one of the secrets signed it. Ids of releases before the seal show nothing. */
+export const makeIsOfSecrets = (secrets: AuditSecrets): ((id: string) => boolean) => {
+  const sealers = secrets.map(makeSealer)
+  return (id) => sealers.some((sealer) => sealer.isTagged(id))
+}
+
 export type JudgeOptions = { secrets: AuditSecrets; cutover: Date }
 
 /** The status under the secret that made the signature, or else under the current one. */

@@ -4,10 +4,11 @@ import type { Clock } from '../ground/clock.ts'
 import type { Log } from '../ground/log.ts'
 import { faultOfEnds, linkDigest, signEnd } from './chain-ends.ts'
 import { type AuditSecrets, type EntryVerdict, makeJudgeEntry } from './judge-entry.ts'
-import { registerOrg } from './register.ts'
+import { registerName, registerOrg } from './register.ts'
 import { beginChain, entriesToLink, insertLinks, lockChain, orgsToLink } from './store/chain-rows.ts'
 import type { EntryRow } from './store.ts'
-import type { Witness } from './witness.ts'
+import { makeUnverifiedChains, type UnverifiedChains } from './unverified-chains.ts'
+import type { Witness, WitnessedHead } from './witness.ts'
 
 const chunk = 1_000
 /** Refused entries are logged once per process. The set is emptied when it reaches this size. */
@@ -20,7 +21,12 @@ export type LinkNeeds = {
   secrets: AuditSecrets
   cutover: Date
   witness?: Witness | undefined
+  /** Shared by everything in the process that looks at chains. */
+  unverified?: UnverifiedChains
 }
+
+/** This process may not extend the chain. */
+class UnverifiedChain extends Error {}
 
 type Refused = { id: string; verdict: EntryVerdict }
 
@@ -33,7 +39,8 @@ export const makeIsLinkable =
   (verdict: EntryVerdict): boolean =>
     secrets.length === 0 || verdict === 'ok' || (verdict === 'unsigned' && clock.now() < cutover)
 
-export const makeLinkEntries = ({ db, clock, log, secrets, cutover, witness }: LinkNeeds) => {
+export const makeLinkEntries = ({ db, clock, log, secrets, cutover, witness, ...needs }: LinkNeeds) => {
+  const unverified = needs.unverified ?? makeUnverifiedChains({ db, clock, log, secrets })
   const judge = makeJudgeEntry({ secrets, cutover })
   const isLinkable = makeIsLinkable({ secrets, cutover, clock })
   const logged = new Set<string>()
@@ -62,13 +69,15 @@ export const makeLinkEntries = ({ db, clock, log, secrets, cutover, witness }: L
     }
   }
 
-  const insertAll = async (tx: Tx, orgId: string, entries: EntryRow[], from: { seq: number; digest: Buffer }) => {
+  type From = { seq: number; digest: Buffer; end: 'head' | 'registered' }
+
+  const insertAll = async (tx: Tx, orgId: string, entries: EntryRow[], { end, ...from }: From) => {
     let { seq, digest } = from
     const links = entries.map((entry) => {
       digest = linkDigest(digest, ++seq, entry)
       return { seq, entryId: entry.id, digest }
     })
-    const signature = signEnd(secrets[0], { end: 'registered', orgId, seq, digest })
+    const signature = signEnd(secrets[0], { end, orgId, seq, digest })
     await tx.change(insertLinks, {
       orgId,
       seqs: links.map((link) => link.seq),
@@ -80,6 +89,18 @@ export const makeLinkEntries = ({ db, clock, log, secrets, cutover, witness }: L
     return { org_id: orgId, seq, digest: digest.toString('hex'), signature }
   }
 
+  /**
+   * Returns the new head of the register, or nothing if the register cannot be verified. The chain then begins without
+   * it, as those of earlier releases did. Without a secret it does not begin: it would be unsigned for good.
+   */
+  const register = async (tx: Tx, orgId: string): Promise<WitnessedHead | undefined> => {
+    const added = await registerOrg(tx, secrets, orgId, clock.now())
+    if ('head' in added) return added.head
+    if (secrets.length === 0) throw new UnverifiedChain(added.fault)
+    unverified.noteEnds(registerName, added.fault)
+    return undefined
+  }
+
   /** Returns the new head, or nothing if no entry was linked. */
   const extend = (orgId: string) =>
     db.tx(async (tx) => {
@@ -87,17 +108,19 @@ export const makeLinkEntries = ({ db, clock, log, secrets, cutover, witness }: L
       const chain = await tx.row(lockChain, { orgId })
       if (!chain) return undefined
       const fault = faultOfEnds(secrets, orgId, chain)
-      if (fault !== undefined) throw new Error(fault)
+      if (fault !== undefined) throw new UnverifiedChain(fault)
       const { entries, more } = await verifiedEntries(tx, orgId)
       if (entries.length === 0) return undefined
-      const register = chain.registered ? undefined : await registerOrg(tx, secrets, orgId, clock.now())
-      const head = await insertAll(tx, orgId, entries, { seq: chain.head_seq, digest: chain.head_digest })
-      return { head, register, linked: entries.length, more }
+      const added = chain.registered ? undefined : await register(tx, orgId)
+      const end = chain.registered || added ? 'registered' : 'head'
+      const head = await insertAll(tx, orgId, entries, { seq: chain.head_seq, digest: chain.head_digest, end })
+      return { head, register: added, linked: entries.length, more }
     })
 
   const linkOrg = async (orgId: string): Promise<{ linked: number; more: boolean }> => {
     try {
       const extended = await extend(orgId)
+      unverified.noteEnds(orgId, undefined)
       if (!extended) return { linked: 0, more: false }
       const { org_id, seq, digest } = extended.head
       // The head is also logged, so that someone who can rewrite the database cannot rewrite every copy of it.
@@ -107,7 +130,8 @@ export const makeLinkEntries = ({ db, clock, log, secrets, cutover, witness }: L
       return extended
     } catch (error) {
       // A chain that was tampered with must not block the chains of other orgs.
-      log.error({ err: error, org_id: orgId }, 'audit chain linking failed')
+      if (error instanceof UnverifiedChain) unverified.noteEnds(orgId, error.message)
+      else log.error({ err: error, org_id: orgId }, 'audit chain linking failed')
       return { linked: 0, more: false }
     }
   }
@@ -132,6 +156,7 @@ export const makeLinkEntries = ({ db, clock, log, secrets, cutover, witness }: L
       const { linked, more } = await linkTurn()
       total += linked
       if (!more) {
+        await unverified.surveyNews()
         await witness?.flushDue()
         return total
       }

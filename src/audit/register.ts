@@ -33,23 +33,39 @@ export type RegisterStatus = EndStatus | 'broken' | 'rolled_back'
 const statusOfHead = (secrets: AuditSecrets, { seq, digest, signature }: RegisterHead): EndStatus =>
   seq === 0 ? 'none' : endStatus(secrets, { end: 'register', orgId: registerName, seq, digest }, signature)
 
-/** Adds an org whose chain begins, in the transaction of its first link. Returns the new head of the register. */
-export const registerOrg = async (tx: Tx, secrets: AuditSecrets, orgId: string, at: Date): Promise<WitnessedHead> => {
+/** Why this process may not add to the register: its signature must not make a register valid that someone changed. */
+export const faultOfRegister = (secrets: AuditSecrets, head: RegisterHead): string | undefined => {
+  const status = statusOfHead(secrets, head)
+  if (status === 'stripped' || status === 'invalid') return `the audit register is ${status}`
+  if (secrets.length > 0 || head.signature === null) return undefined
+  return 'the audit register is signed, and AUDIT_SIGNING_SECRET is not set'
+}
+
+/**
+ * Adds an org whose chain begins, in the transaction of its first link. Returns the new head of the register, or why the
+ * org could not be added.
+ */
+export const registerOrg = async (
+  tx: Tx,
+  secrets: AuditSecrets,
+  orgId: string,
+  at: Date,
+): Promise<{ head: WitnessedHead } | { fault: string }> => {
   await tx.change(beginRegister, { at })
   const head = (await tx.row(lockRegister)) as RegisterHead
-  const status = statusOfHead(secrets, head)
-  if (status === 'stripped' || status === 'invalid') throw new Error(`the audit register is ${status}`)
-  if (secrets.length === 0 && head.signature !== null) {
-    throw new Error('the audit register is signed, and AUDIT_SIGNING_SECRET is not set')
-  }
+  const fault = faultOfRegister(secrets, head)
+  if (fault !== undefined) return { fault }
   const seq = head.seq + 1
   const digest = registerDigest(head.digest, seq, orgId)
   const signature = signEnd(secrets[0], { end: 'register', orgId: registerName, seq, digest })
   await tx.change(addToRegister, { seq, orgId, digest, signature, at })
-  return { org_id: registerName, seq, digest: digest.toString('hex'), signature }
+  return { head: { org_id: registerName, seq, digest: digest.toString('hex'), signature } }
 }
 
-/** Registers the chains of earlier releases. A chain whose head does not verify is left as it is. */
+/**
+ * Registers the chains of earlier releases, and those that began while the register did not verify. A chain whose head
+ * does not verify is left as it is.
+ */
 export const makeRegisterChains =
   ({ db, clock, log, secrets }: { db: Db; clock: Clock; log: Log; secrets: AuditSecrets }) =>
   async (): Promise<number> => {
@@ -58,12 +74,14 @@ export const makeRegisterChains =
         const chain = await tx.row(lockChain, { orgId })
         if (!chain || chain.registered || !isSignedAs(secrets, 'head', orgId, chain)) return false
         const at = clock.now()
-        await registerOrg(tx, secrets, orgId, at)
+        if ('fault' in (await registerOrg(tx, secrets, orgId, at))) return false
         const { head_seq: seq, head_digest: digest, pruned_signature: prunedSignature } = chain
         const headSignature = signEnd(secrets[0], { end: 'registered', orgId, seq, digest })
         await tx.change(setEndSignatures, { orgId, headSignature, prunedSignature, at })
         return true
       })
+    const register = await db.row(findRegister)
+    if (register && faultOfRegister(secrets, register) !== undefined) return 0
     let registered = 0
     for (let after = ''; ; ) {
       const chains = await db.rows(unregisteredChains, { afterOrgId: after, limit: page })
@@ -93,7 +111,7 @@ const rowsMatch = async (db: Db, head: RegisterHead): Promise<boolean> => {
   }
 }
 
-/** Whether a chain that was registered is no longer named. Chains of earlier releases need not be named yet. */
+/** Whether a chain that was registered is no longer named. A chain that was not need not be named yet. */
 const lostChain = async (db: Db, secrets: AuditSecrets): Promise<boolean> => {
   for (let after = ''; ; ) {
     const chains = await db.rows(unregisteredChains, { afterOrgId: after, limit: page })

@@ -168,7 +168,7 @@ test('ends from a time without a secret are not extended or pruned until an oper
     "select metadata from audit_entries where org_id = $1 and action = 'audit.ends_signed'",
     [org.id],
   )
-  expect(rows).toEqual([{ metadata: { operator: 'ann', head: 'stripped', pruned: 'stripped', via: 'system' } }])
+  expect(rows).toEqual([{ metadata: { operator: 'ann', head: 'stripped', pruned: 'stripped', seq: 2, via: 'system' } }])
   // Without the secret, a signed chain is left as it is.
   await writeUnsigned(org.id, 'd')
   expect(await unsigned.link()).toBe(0)

@@ -4,10 +4,11 @@ import { timeOfId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import { type ArchiveDay, utcDay } from './archive-day.ts'
 import { digestMatches, faultOfEnds, signEnd } from './chain-ends.ts'
-import { type AuditSecrets, makeJudgeEntry } from './judge-entry.ts'
+import { type AuditSecrets, makeIsOfSecrets, makeJudgeEntry } from './judge-entry.ts'
 import { type ChainRow, type LinkedEntry, type LinkRow, lockChain } from './store/chain-rows.ts'
-import { deleteEntries, oldestEntries, oldestLinks, setPrunedEnd } from './store/prune-rows.ts'
+import { deleteEntries, oldestEntries, oldestLinks, setPrunedEnd, trustDecisions } from './store/prune-rows.ts'
 import { type EntryRow, permitChanges } from './store.ts'
+import { makeUnverifiedChains, type UnverifiedChains } from './unverified-chains.ts'
 
 const chunk = 5_000
 const dayMs = 86_400_000
@@ -24,7 +25,11 @@ type Needs = {
   days: number
   /** Undefined: entries are deleted without an archive. */
   archive?: ArchiveDay | undefined
+  unverified?: UnverifiedChains
 }
+
+const maxDecisions = 20
+const ofUnknownSecret = 'an expired entry has no signature of a configured secret'
 
 /** The days whose entries may be removed. Undefined: all. */
 type Days = ReadonlySet<string> | undefined
@@ -34,8 +39,10 @@ const dayOf = (entryId: string): string => utcDay(timeOfId(entryId))
 /** The age of an entry is the time in its id, which cannot be changed without breaking the chain. */
 const isExpired = (entryId: string, before: Date): boolean => timeOfId(entryId) < before.getTime()
 
-export const makePruneAudit = ({ db, clock, log, secrets, cutover, days, archive }: Needs): PruneAudit => {
+export const makePruneAudit = ({ db, clock, log, secrets, cutover, days, archive, ...needs }: Needs): PruneAudit => {
   const judge = makeJudgeEntry({ secrets, cutover })
+  const isOfSecrets = makeIsOfSecrets(secrets)
+  const unverified = needs.unverified ?? makeUnverifiedChains({ db, clock, log, secrets })
 
   /** Why a link must be kept although it has expired: it is evidence. */
   const faultOf = (previous: { seq: number; digest: Buffer }, link: LinkedEntry): string | undefined => {
@@ -44,30 +51,42 @@ export const makePruneAudit = ({ db, clock, log, secrets, cutover, days, archive
     const follows = link.seq === previous.seq + 1 && digestMatches(previous.digest, link.seq, entry, link.digest)
     if (!follows) return 'broken'
     const verdict = judge(entry)
-    return ['invalid', 'stripped', 'misdated'].includes(verdict) ? verdict : undefined
+    if (verdict === 'misdated') return verdict
+    if (verdict !== 'invalid' && verdict !== 'stripped') return undefined
+    return isOfSecrets(entry.id) ? verdict : ofUnknownSecret
   }
 
+  /** The number of the newest link that an operator trusted, or 0. The decision is an entry that must verify itself. */
+  const lastTrusted = async (tx: Tx, orgId: string): Promise<number> => {
+    const decisions = await tx.rows(trustDecisions, { orgId, limit: maxDecisions })
+    const seqs = decisions.filter((entry) => judge(entry) === 'ok').map(({ metadata }) => metadata?.seq)
+    return Math.max(0, ...seqs.filter((seq) => typeof seq === 'number'))
+  }
+
+  type Expired = { orgId: string; chain: ChainRow; links: LinkedEntry[]; before: Date; archived: Days }
+
   /** The links before the first one that is kept, because it has not expired or because it does not verify. */
-  const removable = (
-    orgId: string,
-    chain: ChainRow,
-    links: LinkedEntry[],
-    before: Date,
-    archived?: Days,
-  ): LinkRow[] => {
+  const removable = async (tx: Tx, { orgId, chain, links, before, archived }: Expired): Promise<LinkRow[]> => {
     const found: LinkRow[] = []
+    let trusted: number | undefined
+    let kept: string | undefined
     let previous = { seq: chain.pruned_seq, digest: chain.pruned_digest ?? Buffer.alloc(0) }
     for (const link of links) {
       if (!isExpired(link.entry_id, before)) break
       if (archived && !archived.has(dayOf(link.entry_id))) break
       const fault = faultOf(previous, link)
-      if (fault !== undefined) {
+      if (fault === ofUnknownSecret) {
+        trusted ??= await lastTrusted(tx, orgId)
+        if (link.seq > trusted) kept = fault
+      } else if (fault !== undefined) {
         log.error({ org_id: orgId, entry_id: link.entry_id, fault }, 'audit retention stopped')
         break
       }
+      if (kept !== undefined) break
       found.push(link)
       previous = link
     }
+    unverified.noteEntries(orgId, kept)
     return found
   }
 
@@ -76,11 +95,10 @@ export const makePruneAudit = ({ db, clock, log, secrets, cutover, days, archive
     const chain = await tx.row(lockChain, { orgId })
     if (!chain) return []
     const fault = faultOfEnds(secrets, orgId, chain)
-    if (fault !== undefined) {
-      log.error({ org_id: orgId, fault }, 'audit retention stopped')
-      return []
-    }
-    return removable(orgId, chain, await tx.rows(oldestLinks, { orgId, limit: chunk }), before, archived)
+    unverified.noteEnds(orgId, fault)
+    if (fault !== undefined) return []
+    const links = await tx.rows(oldestLinks, { orgId, limit: chunk })
+    return removable(tx, { orgId, chain, links, before, archived })
   }
 
   const pruneChunk = (orgId: string, before: Date, archived: Days): Promise<number> =>
@@ -133,7 +151,9 @@ export const makePruneAudit = ({ db, clock, log, secrets, cutover, days, archive
         if (entry_id !== null && isExpired(entry_id, before)) total += await pruneOrg(org_id, before)
         after = org_id
       }
-      if (chains.length < chunk) return total
+      if (chains.length < chunk) break
     }
+    unverified.tell()
+    return total
   }
 }

@@ -8,9 +8,10 @@ import type { Clock } from '../ground/clock.ts'
 import type { Audit } from './append.ts'
 import { type EndStatus, type HeadStatus, headStatus, prunedStatus, signEnd } from './chain-ends.ts'
 import type { AuditSecrets } from './judge-entry.ts'
-import { registerName, registerOrg } from './register.ts'
-import { beginChain, type ChainRow, lockChain, restartChain, setEndSignatures } from './store/chain-rows.ts'
-import { lockRegister, setRegisterSignature } from './store/register-rows.ts'
+import { registerOrg } from './register.ts'
+import { signEnds, signRegister } from './renew-ends.ts'
+import { beginChain, lockChain, restartChain } from './store/chain-rows.ts'
+import { lockRegister } from './store/register-rows.ts'
 
 type Needs = { db: Db; clock: Clock; audit: Audit; secrets: AuditSecrets }
 
@@ -21,12 +22,14 @@ export type TrustEnds = (
 ) => Promise<{ head: HeadStatus; pruned: EndStatus } | undefined>
 
 export const makeTrustEnds = ({ db, clock, audit, secrets }: Needs): TrustEnds => {
-  const signRegister = async (tx: Tx): Promise<void> => {
+  const trustRegister = async (tx: Tx): Promise<void> => {
     const register = await tx.row(lockRegister)
-    if (!register || register.seq === 0) return
-    const { seq, digest } = register
-    const signature = signEnd(secrets[0], { end: 'register', orgId: registerName, seq, digest })
-    await tx.change(setRegisterSignature, { signature, at: clock.now() })
+    if (register && register.seq > 0) await signRegister(tx, secrets, register, clock.now())
+  }
+
+  const register = async (tx: Tx, orgId: string): Promise<void> => {
+    const added = await registerOrg(tx, secrets, orgId, clock.now())
+    if ('fault' in added) throw new Error(added.fault)
   }
 
   /** A log that was deleted continues after a first link that belongs to no entry. */
@@ -40,32 +43,21 @@ export const makeTrustEnds = ({ db, clock, audit, secrets }: Needs): TrustEnds =
     })
   }
 
-  const signEnds = (tx: Tx, orgId: string, chain: ChainRow) => {
-    const { head_seq, head_digest, pruned_seq, pruned_digest } = chain
-    const head = { end: 'registered', orgId, seq: head_seq, digest: head_digest } as const
-    const pruned = pruned_digest && ({ end: 'pruned', orgId, seq: pruned_seq, digest: pruned_digest } as const)
-    return tx.change(setEndSignatures, {
-      orgId,
-      headSignature: signEnd(secrets[0], head),
-      prunedSignature: pruned && signEnd(secrets[0], pruned),
-      at: clock.now(),
-    })
-  }
-
   return (orgId, operator) =>
     db.tx(async (tx) => {
       await tx.change(beginChain, { orgId, at: clock.now() })
       const chain = await tx.row(lockChain, { orgId })
       if (!chain) return undefined
       const ends = { head: headStatus(secrets, orgId, chain), pruned: prunedStatus(secrets, orgId, chain) }
-      await signRegister(tx)
+      await trustRegister(tx)
       if (ends.head === 'deleted') await restart(tx, orgId)
       else if (chain.head_seq > 0) {
-        if (!chain.registered) await registerOrg(tx, secrets, orgId, clock.now())
-        await signEnds(tx, orgId, chain)
+        if (!chain.registered) await register(tx, orgId)
+        await signEnds(tx, { secrets, orgId, chain, end: 'registered', at: clock.now() })
       }
+      // Retention relies on the number: it deletes entries up to it whose secret is not known any more.
       const entry = { orgId, actor: { kind: 'system' }, resourceType: 'audit', resourceId: orgId } as const
-      await audit(tx, { ...entry, action: 'audit.ends_signed', metadata: { operator, ...ends } })
+      await audit(tx, { ...entry, action: 'audit.ends_signed', metadata: { operator, ...ends, seq: chain.head_seq } })
       return ends
     })
 }

@@ -7,7 +7,9 @@ import type { Clock } from '../ground/clock.ts'
 import { timeOfId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { Audit, EntryFields } from './append.ts'
-import { stateOfEntries } from './store/watch-rows.ts'
+import { prunedStatus } from './chain-ends.ts'
+import type { AuditSecrets } from './judge-entry.ts'
+import { deletedLogs, stateOfEntries } from './store/watch-rows.ts'
 
 const checkEveryMs = 5_000
 /** Without a worker, entries wait for long. Each is checked again when it has waited twice as long as before. */
@@ -26,9 +28,9 @@ export interface WrittenEntries {
   close(): void
 }
 
-type Needs = { db: Db; clock: Clock; log: Log; days: number; audit: () => Audit }
+type Needs = { db: Db; clock: Clock; log: Log; days: number; secrets: AuditSecrets; audit: () => Audit }
 
-export const makeWrittenEntries = ({ db, clock, log, days, audit }: Needs): WrittenEntries => {
+export const makeWrittenEntries = ({ db, clock, log, days, secrets, audit }: Needs): WrittenEntries => {
   const remembered = new Map<string, Remembered>()
   let timer: NodeJS.Timeout | undefined
   let closed = false
@@ -51,6 +53,19 @@ export const makeWrittenEntries = ({ db, clock, log, days, audit }: Needs): Writ
     })
   }
 
+  /**
+   * Leaves out the entries of deleted orgs whose log the service has deleted. Before it does, it signs the head of the
+   * chain as its old end, which nobody else can do: see delete-log.ts.
+   */
+  const withoutDeletedLogs = async (gone: Remembered[]): Promise<Remembered[]> => {
+    if (gone.length === 0) return gone
+    const rows = await db.rows(deletedLogs, { orgIds: [...new Set(gone.map(({ orgId }) => orgId))] })
+    const deleted = new Set(
+      rows.filter((row) => prunedStatus(secrets, row.org_id, row) === 'ok').map(({ org_id }) => org_id),
+    )
+    return gone.filter(({ orgId }) => !deleted.has(orgId))
+  }
+
   const report = async ({ orgId, id, action }: Remembered): Promise<void> => {
     log.error({ org_id: orgId, entry_id: id, action }, 'audit entry lost')
     await db.tx((tx) =>
@@ -68,7 +83,7 @@ export const makeWrittenEntries = ({ db, clock, log, days, audit }: Needs): Writ
   const check = async (entries: Remembered[]): Promise<number> => {
     let lost = 0
     for (let i = 0; i < entries.length; i += chunk) {
-      for (const entry of await sort(entries.slice(i, i + chunk))) {
+      for (const entry of await withoutDeletedLogs(await sort(entries.slice(i, i + chunk)))) {
         await report(entry)
         lost++
       }

@@ -1,9 +1,12 @@
 /** What the service prints once it serves, and what prevents it from listening. */
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Config } from '../ground/config/config.ts'
 import type { Vault } from '../ground/crypto.ts'
 import type { Log } from '../ground/log.ts'
 import { type CreatedOrg, makeCreateOrg } from '../operator/create-org.ts'
 import type { Service } from '../wiring/build.ts'
+import { printed } from './closed-output.ts'
 import { Fault } from './command-fault.ts'
 import { writeFirstRunFile } from './first-run-file.ts'
 import { welcome } from './welcome.ts'
@@ -25,26 +28,41 @@ export const portFault = ({ host, port, variable }: Listen, error: NodeJS.ErrnoE
   return error
 }
 
-const saveCredentials = async (config: Config, created: CreatedOrg): Promise<void> => {
-  if (config.firstRunFile === undefined) return
-  await writeFirstRunFile(config.firstRunFile, `${JSON.stringify(created)}\n`).catch((error) => {
-    throw new Fault(`FIRST_RUN_FILE ${config.firstRunFile} cannot be written: ${error.message}`)
+const saveCredentials = async ({ firstRunFile }: Config, created: CreatedOrg): Promise<void> => {
+  if (firstRunFile === undefined) return
+  await writeFirstRunFile(firstRunFile, `${JSON.stringify(created)}\n`).catch((error) => {
+    throw new Fault(`FIRST_RUN_FILE ${firstRunFile} cannot be written: ${error.message}`)
   })
 }
 
+/** They are shown only once, so they are saved if nobody could see them. */
+const saveUnprinted = async ({ dataDir, firstRunFile }: Config, created: CreatedOrg, log: Log): Promise<void> => {
+  if (firstRunFile !== undefined) return
+  const file = join(dataDir, 'first-run.json')
+  await mkdir(dataDir, { recursive: true })
+    .then(() => writeFirstRunFile(file, `${JSON.stringify(created)}\n`))
+    .then(
+      () => log.warn({ file }, 'credentials not printed, saved to a file'),
+      (err) => log.error({ err, file }, 'credentials neither printed nor saved'),
+    )
+}
+
+type Greeting = { config: Config; service: Service; baseUrl: string; vault: Vault; log: Log }
+
 /** Prints where the service listens. The first start outside production also creates an org and prints its keys. */
-export const printWelcome = async (config: Config, service: Service, baseUrl: string, vault: Vault): Promise<void> => {
+export const printWelcome = async ({ config, service, baseUrl, vault, log }: Greeting): Promise<void> => {
   const { db, clock } = service
   const { serviceDomain } = config
   const created = config.production
     ? undefined
-    : await makeCreateOrg({ db, clock, baseUrl, serviceDomain, vault }).createFirst()
+    : await makeCreateOrg({ db, clock, baseUrl, serviceDomain, vault }).createFirst((org) =>
+        saveCredentials(config, org),
+      )
   if (created) {
     const link = await service.people.firstSignIn.makeLink(created.owner.email)
-    process.stdout.write(welcome(created, `${baseUrl}${link}`))
-    await saveCredentials(config, created)
+    if (!(await printed(welcome(created, `${baseUrl}${link}`)))) await saveUnprinted(config, created, log)
   } else {
-    process.stdout.write(`\n  Tidings is ready at ${baseUrl}      API reference: ${baseUrl}/docs\n\n`)
+    await printed(`\n  Tidings is ready at ${baseUrl}      API reference: ${baseUrl}/docs\n\n`)
   }
 }
 

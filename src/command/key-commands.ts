@@ -5,16 +5,8 @@ import { scopes } from '../keys/scopes.ts'
 import { type KeyRow, listManagedKeys, lockKey, revokeKey } from '../keys/store.ts'
 import { issueKey } from '../operator/create-org.ts'
 import { Fault } from './command-fault.ts'
-import {
-  type Context,
-  existing,
-  opsUsage,
-  optionText,
-  pageOfOptions,
-  print,
-  printPage,
-  required,
-} from './ops-context.ts'
+import { type Context, existing, optionText, pageOfOptions, print, printPage, required } from './ops-context.ts'
+import { opsUsage } from './usage.ts'
 
 export const createKey = async (context: Context, orgId: string): Promise<void> => {
   const { db, clock, audit, options } = context

@@ -10,24 +10,7 @@ import type { Log } from '../ground/log.ts'
 import { page } from '../http/page.ts'
 import { findOrg, type OrgRow } from '../orgs/store.ts'
 import { Fault } from './command-fault.ts'
-
-export const opsUsage = `tidings ops org create --name <name> [--plan <plan>] [--owner <email>] [--json]
-tidings ops org suspend <org_id> --reason <text> --operator <name>
-tidings ops org unsuspend <org_id> --operator <name>
-tidings ops org status <org_id> [--json]
-tidings ops org list [--limit <1 to 1000>] [--cursor <cursor>] [--json]
-tidings ops org plan <org_id> <plan> [--rate <per minute>] [--email <monthly>] [--sms <monthly>] [--json]
-tidings ops org sms-geo <org_id> <US,GB|none|any> --operator <name> [--json]
-tidings ops dns [--address <public address>] [--json]
-tidings ops dlt set <org_id> <dlt id> --status submitted|approved|rejected [--template-id <19 digits>]
-    [--reason <text>] --operator <name> [--json]
-tidings ops audit verify <org_id>|--all [--witness <file or s3://bucket/prefix>] [--head <head>] [--created-after <time>] [--json]
-tidings ops audit head [<org_id>] [--json]
-tidings ops audit export <org_id>
-tidings ops audit trust <org_id> --operator <name> [--json]
-tidings ops key create <org_id> [--environment live|test] [--name <name>] [--scopes <a,b>] [--json]
-tidings ops key list <org_id> [--limit <1 to 1000>] [--cursor <cursor>] [--json]
-tidings ops key revoke <org_id> <key_id> --operator <name> [--json]`
+import { opsUsage } from './usage.ts'
 
 export type Options = Record<string, string | boolean | undefined>
 export type Context = {

@@ -3,7 +3,8 @@ import { makeAppendEvents } from '../events/append-events.ts'
 import { type DltRow, dltKindOf, isDltTemplate } from '../senders/dlt/dlt-status.ts'
 import { makeSetDlt } from '../senders/dlt/set-dlt.ts'
 import { Fault } from './command-fault.ts'
-import { asLines, type Context, existing, type Options, opsUsage, optionText, print, required } from './ops-context.ts'
+import { asLines, type Context, existing, type Options, optionText, print, required } from './ops-context.ts'
+import { opsUsage } from './usage.ts'
 
 const statuses = ['submitted', 'approved', 'rejected'] as const
 type Status = (typeof statuses)[number]

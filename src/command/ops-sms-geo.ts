@@ -1,7 +1,8 @@
 /** `tidings ops org sms-geo`: sets the countries that an org may send text messages to. */
 import { makeChangeSmsGeo, readCountries } from '../orgs/change-sms-geo.ts'
 import { Fault } from './command-fault.ts'
-import { type Context, existing, opsUsage, print, required } from './ops-context.ts'
+import { type Context, existing, print, required } from './ops-context.ts'
+import { opsUsage } from './usage.ts'
 
 const givenCountries = (given: string | undefined): string[] | null => {
   if (given === undefined || given.trim() === '') throw new Fault(`Countries are required.\n\n${opsUsage}`)

@@ -25,7 +25,6 @@ import {
   existing,
   type Options,
   type Out,
-  opsUsage,
   optionText,
   orgIdOf,
   print,
@@ -35,6 +34,7 @@ import { setDltStatus } from './ops-dlt.ts'
 import { checkServiceDns, dnsReportText, unpublishedText } from './ops-dns.ts'
 import { changeSmsGeo } from './ops-sms-geo.ts'
 import { orgList, orgStatus, showOrg } from './org-reports.ts'
+import { opsUsage } from './usage.ts'
 import { credentials } from './welcome.ts'
 
 const wholeNumber = (options: Options, name: string, min: number): number | null => {

@@ -77,7 +77,9 @@ const untilOrdered = (joined: JoinedProcess): Promise<StopOrder> => {
   return Promise.race([signalled, joined.ordered(stopOrders)])
 }
 
-const startPart = async (config: Config, joined: JoinedProcess, service: Service, name: string): Promise<void> => {
+type Part = { config: Config; joined: JoinedProcess; service: Service; name: string; log: Log }
+
+const startPart = async ({ config, joined, service, name, log }: Part): Promise<void> => {
   const { host, port } = config
   if (!name.startsWith('api')) {
     await service.startWorker()
@@ -88,7 +90,7 @@ const startPart = async (config: Config, joined: JoinedProcess, service: Service
   })
   joined.onGreet(async () => {
     const vault = makeVault(await resolveMasterKey(config), config.masterKeyPrevious)
-    await printWelcome(config, service, baseUrl, vault)
+    await printWelcome({ config, service, baseUrl, vault, log })
     return true
   })
   joined.running(service.httpPort())
@@ -107,7 +109,7 @@ export const serveAsChild = async (config: Config, log: Log, parts: ServedParts,
     const own = { ...config, masterKey, port: isApi ? config.port : port }
     service = await build(own, databaseUrl, log, { peers: joined.peers })
     if (!isApi && !parts.api) await openWorkerPort(config, service, log)
-    await Promise.race([startPart(config, joined, service, name), ordered])
+    await Promise.race([startPart({ config, joined, service, name, log }), ordered])
     const order = await ordered
     log.info({ order }, 'stopping')
     const leaving = order === 'retire' ? service.retire() : service.leave()

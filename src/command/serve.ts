@@ -35,7 +35,8 @@ export const serve = async (config: Config, log: Log, parts: ServedParts): Promi
       const baseUrl = await service.startApi(parts).catch((error) => {
         throw portFault({ host, port, variable: 'PORT' }, error)
       })
-      await printWelcome(config, service, baseUrl, makeVault(masterKey, config.masterKeyPrevious))
+      const vault = makeVault(masterKey, config.masterKeyPrevious)
+      await printWelcome({ config, service, baseUrl, vault, log })
     } else await openWorkerPort(config, service, log)
     if (parts.worker) await Promise.race([service.startWorker(), stopped])
     const why = await stopped

@@ -3,6 +3,7 @@
  * of single commits. An idle batcher runs a lone call at once; a busy one collects calls for its next statement.
  */
 
+import { currentRequest, inRequest, newRequestContext, type RequestContext } from '../ground/request-context.ts'
 import { hadNoEffect } from './faults.ts'
 import { assertNotInTransaction } from './pool.ts'
 
@@ -43,12 +44,13 @@ type Pace = {
 type Waiting<In, Out> = {
   item: In
   caller: string | undefined
+  request: RequestContext | undefined
   resolve: (out: Out) => void
   reject: (error: unknown) => void
 }
 
 /** A statement of many large items would exceed the longest text that Node can hold, or fill the memory. */
-const maxWeight = 8_000_000
+export const maxWeight = 8_000_000
 
 const defaultMaxItems = 100
 
@@ -74,11 +76,17 @@ export const makeStepBatcher = <In, Out>(options: BatchOptions<In, Out>): Batche
 
 /** Runs one batch: resolves or rejects each of its items, and never throws. */
 const makeRunBatch = <In, Out>({ name, run, harmless = hadNoEffect }: BatchOptions<In, Out>) => {
+  /** What the statement changed, or may have changed, was changed by the requests of all its items. */
   const runAll = async (batch: Waiting<In, Out>[]): Promise<Out[]> => {
-    const outs = await run(batch.map((waiting) => waiting.item))
-    if (outs.length !== batch.length)
-      throw new Error(`${name} returned ${outs.length} results for ${batch.length} items`)
-    return outs
+    const shared = newRequestContext(batch[0]?.request?.id)
+    try {
+      const outs = await inRequest(shared, () => run(batch.map((waiting) => waiting.item)))
+      if (outs.length !== batch.length)
+        throw new Error(`${name} returned ${outs.length} results for ${batch.length} items`)
+      return outs
+    } finally {
+      if (shared.changed) for (const { request } of batch) if (request) request.changed = true
+    }
   }
 
   const runAlone = async (waiting: Waiting<In, Out>): Promise<void> => {
@@ -197,7 +205,7 @@ const makeQueue = <In, Out>(options: BatchOptions<In, Out>, pace: Pace): Batcher
     submit: (item) => {
       assertNotInTransaction(`the shared statement ${name}`)
       return new Promise<Out>((resolve, reject) => {
-        queue.push({ item, caller: caller?.(item), resolve, reject })
+        queue.push({ item, caller: caller?.(item), request: currentRequest(), resolve, reject })
         schedule()
       })
     },

@@ -24,6 +24,31 @@ export const hadNoEffect = (error: unknown): boolean => {
   return state !== undefined && !/^(08|53|57|58|XX)/.test(state)
 }
 
+const unsent = new WeakSet<object>()
+
+/** Records that the error happened before a statement was sent: there was no connection to send it over. */
+export const markUnsent = (error: unknown): void => {
+  if (typeof error === 'object' && error !== null) unsent.add(error)
+}
+
+/** Whether the failed statement never left this process. */
+const wasNotSent = (error: unknown): boolean =>
+  error instanceof Error && (unsent.has(error) || error.message.endsWith('and is not queryable'))
+
+/** Out of disk, memory or other resources, or an error of the disk. */
+const outOfResources = (state: string): boolean => /^(53|58)/.test(state)
+
+/**
+ * Whether the failed statement or COMMIT may have taken effect. The server rolls back before it reports an error; after
+ * FATAL and PANIC, which end the connection, that is not known.
+ */
+export const mayHaveTakenEffect = (error: unknown): boolean => {
+  if (hadNoEffect(error) || wasNotSent(error) || error instanceof RolledBackAtCommit) return false
+  const state = sqlState(error)
+  const rolledBack = (error as { severity?: unknown } | null)?.severity === 'ERROR'
+  return state === undefined || !outOfResources(state) || !rolledBack
+}
+
 /** The server is a replica, such as a former primary, or has been made read-only. */
 const readOnlyServer = '25006'
 
@@ -44,6 +69,10 @@ export const lostConnection = (error: unknown): boolean => {
   )
 }
 
+/** Whether the database cannot serve anybody at the moment, rather than just this statement. */
+export const isOutage = (error: unknown): boolean =>
+  wasNotSent(error) || lostConnection(error) || outOfResources(sqlState(error) ?? '')
+
 export const uniqueViolation = (error: unknown, constraint?: string): boolean =>
   sqlState(error) === '23505' &&
   (constraint === undefined || (error as { constraint?: string }).constraint === constraint)
@@ -53,4 +82,4 @@ export const foreignKeyViolation = (error: unknown): boolean => sqlState(error) 
 
 /** Whether the database caused the error: it rejected a statement, or the connection failed. */
 export const isDatabaseFault = (error: unknown): boolean =>
-  sqlState(error) !== undefined || lostConnection(error) || error instanceof RolledBackAtCommit
+  sqlState(error) !== undefined || isOutage(error) || error instanceof RolledBackAtCommit

@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import pg from 'pg'
 import type { Log } from '../ground/log.ts'
-import { lostConnection, RolledBackAtCommit } from './faults.ts'
+import { markChanged } from '../ground/request-context.ts'
+import { lostConnection, markUnsent, mayHaveTakenEffect, RolledBackAtCommit } from './faults.ts'
 import { type ParamsOf, queryOf, type Statement } from './statement.ts'
 
 export interface Runner {
@@ -28,7 +29,8 @@ export interface Db extends Runner {
   close(): Promise<void>
 }
 
-type TransactionScope = { open: boolean }
+/** `changes` is set once a statement has run that may change something a caller can see. */
+type TransactionScope = { open: boolean; changes: boolean }
 
 const openTransaction = new AsyncLocalStorage<TransactionScope>()
 
@@ -57,23 +59,34 @@ const exactInteger = (text: string): number => {
 /** The connections of the pool now. */
 export type PoolState = { busy: number; idle: number; waiting: number }
 
-/** Calls that find a free connection, or that may open one, do not wait and are not measured. */
+/** Measures waits, and marks errors of connections that were never there. */
 class MeasuredPool extends pg.Pool {
   waited: ((seconds: number) => void) | undefined
+
+  /** Calls that find a free connection, or that may open one, do not wait and are not measured. */
+  private measure(): (() => void) | undefined {
+    // Idle connections go to the calls that wait already, in the next turn.
+    const noneFree = this.waitingCount >= this.idleCount && this.totalCount >= this.options.max
+    if (this.waited === undefined || !noneFree) return undefined
+    const startedAt = performance.now()
+    return () => this.waited?.((performance.now() - startedAt) / 1_000)
+  }
 
   override connect(): Promise<pg.PoolClient>
   override connect(done: (error: Error | undefined, client: pg.PoolClient | undefined, release: never) => void): void
   // biome-ignore lint/suspicious/noExplicitAny: the two signatures of the pool
   override connect(done?: any): any {
-    // Idle connections go to the calls that wait already, in the next turn.
-    const noneFree = this.waitingCount >= this.idleCount && this.totalCount >= this.options.max
-    const mustWait = this.waited !== undefined && noneFree
-    if (!mustWait) return done === undefined ? super.connect() : super.connect(done)
-    const startedAt = performance.now()
-    const measured = (): void => this.waited?.((performance.now() - startedAt) / 1_000)
-    if (done === undefined) return super.connect().finally(measured)
+    const measured = this.measure()
+    if (done === undefined) {
+      const connected = super.connect().catch((error) => {
+        markUnsent(error)
+        throw error
+      })
+      return measured ? connected.finally(measured) : connected
+    }
     return super.connect((error, client, release) => {
-      measured()
+      measured?.()
+      if (error) markUnsent(error)
       done(error, client, release)
     })
   }
@@ -89,6 +102,8 @@ export type DbOptions = {
   poolWaited?: (seconds: number) => void
   /** A connection whose server does not reply to a statement for this long is replaced. */
   replyTimeoutMs?: number
+  /** Called with the error of every statement and transaction that failed. */
+  failed?: (error: unknown) => void
 }
 
 const statementTimeoutMs = 60_000
@@ -106,17 +121,21 @@ const clientOptions = ({ url, name }: DbOptions): pg.ClientConfig => ({
   types,
 })
 
-const runnerOn = (query: (config: pg.QueryConfig) => Promise<pg.QueryResult>): Runner => ({
-  rows: async (statement, ...[params]) => (await query(queryOf(statement, params))).rows,
-  row: async (statement, ...[params]) => (await query(queryOf(statement, params))).rows[0],
-  change: async (statement, ...[params]) => (await query(queryOf(statement, params))).rowCount ?? 0,
+type AnyStatement = Pick<Statement<object, unknown>, 'changes'>
+type Query = (config: pg.QueryConfig, statement: AnyStatement) => Promise<pg.QueryResult>
+
+const runnerOn = (query: Query): Runner => ({
+  rows: async (statement, ...[params]) => (await query(queryOf(statement, params), statement)).rows,
+  row: async (statement, ...[params]) => (await query(queryOf(statement, params), statement)).rows[0],
+  change: async (statement, ...[params]) => (await query(queryOf(statement, params), statement)).rowCount ?? 0,
 })
 
 const transactionOn = (client: pg.PoolClient, scope: TransactionScope, committed: (() => void)[]): Tx => {
   let savepoints = 0
-  const query = async (config: pg.QueryConfig): Promise<pg.QueryResult> => {
+  const query = async (config: pg.QueryConfig, statement?: AnyStatement): Promise<pg.QueryResult> => {
     // The connection may already belong to another transaction.
     if (!scope.open) throw new Error(`${config.name ?? config.text} was called after its transaction ended`)
+    if (statement?.changes) scope.changes = true
     return client.query(config)
   }
   return {
@@ -151,20 +170,40 @@ export const openDb = (options: DbOptions): Db => {
     idleTimeoutMillis: 30_000,
   })
   pool.waited = options.poolWaited
+  // A server that shuts down can end a connection in the same packet with which it accepts it, before anyone listens.
+  // The error then fails the first statement. Without this listener it would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined))
   // The server ended an idle connection. The next query opens a new one.
   pool.on('error', ({ message }) => options.log.warn({ reason: message }, 'idle database connection lost'))
 
+  /** Runs the last step of a change, after which it has taken effect: a statement of its own, or COMMIT. */
+  const lastStep = async <T>(changes: boolean, step: () => Promise<T>): Promise<T> => {
+    try {
+      const result = await step()
+      if (changes) markChanged()
+      return result
+    } catch (error) {
+      if (changes && mayHaveTakenEffect(error)) markChanged()
+      throw error
+    }
+  }
+
   return {
-    ...runnerOn((config) => {
+    ...runnerOn(async (config, { changes }) => {
       // A statement outside the open transaction would not see its writes, and could wait for its locks forever.
       assertNotInTransaction('a statement on another connection')
-      return pool.query(config)
+      try {
+        return await lastStep(changes, () => pool.query(config))
+      } catch (error) {
+        options.failed?.(error)
+        throw error
+      }
     }),
 
     tx: async (work) => {
       assertNotInTransaction('a second transaction')
       const client = await pool.connect()
-      const scope: TransactionScope = { open: true }
+      const scope: TransactionScope = { open: true, changes: false }
       const committed: (() => void)[] = []
       let broken: Error | undefined
       // The pool handles errors of idle connections only. Without this listener, a connection that is lost between two
@@ -181,12 +220,15 @@ export const openDb = (options: DbOptions): Db => {
           .finally(() => {
             scope.open = false
           })
-        const { command } = await client.query('commit')
-        // The server answers COMMIT with ROLLBACK when a statement failed and the work ignored the error.
-        if (command === 'ROLLBACK') throw new RolledBackAtCommit()
+        await lastStep(scope.changes, async () => {
+          const { command } = await client.query('commit')
+          // The server answers COMMIT with ROLLBACK when a statement failed and the work ignored the error.
+          if (command === 'ROLLBACK') throw new RolledBackAtCommit()
+        })
         for (const notify of committed) notify()
         return result
       } catch (error) {
+        options.failed?.(error)
         // A server that is gone or read-only stays so: the pool must not use this connection again.
         if (lostConnection(error)) broken = error as Error
         else {
@@ -206,7 +248,10 @@ export const openDb = (options: DbOptions): Db => {
       const client = new pg.Client(clientOptions(options))
       // A lost connection fails the next statement. Without this listener it would end the process.
       client.on('error', () => undefined)
-      await client.connect()
+      await client.connect().catch((error) => {
+        markUnsent(error)
+        throw error
+      })
       return client
     },
 

@@ -8,6 +8,8 @@ export type Statement<P extends object, R> = {
   /** The SQL that PostgreSQL receives, with `$1` for the first of `params`, and so on. */
   readonly text: string
   readonly params: readonly string[]
+  /** Whether it may change something that a caller can see. */
+  changes: boolean
   /** Only carries the types; never set. */
   readonly types?: { params: P; row: R }
 }
@@ -33,13 +35,30 @@ const compile = (sql: string): Pick<Statement<object, unknown>, 'text' | 'params
   return { text, params }
 }
 
+const ignoredParts = /'(?:[^']|'')*'|--[^\n]*|\bfor\s+(?:no\s+key\s+)?update\b/gi
+
+const changingWords = 'insert|update|delete|merge|truncate|call|copy|create|alter|drop|nextval|setval'
+/** Our own functions that change something. A test compares the list with the database. */
+const changingFunctions =
+  'reserve_usage|reserve_sends|lease_usage|settle_recorded|close_reservations|announce_usage|ensure_month'
+const changing = new RegExp(`\\b(?:${changingWords}|${changingFunctions})\\b`, 'i')
+
+/**
+ * Declares that what these statements change is no effect of a request: claims, reservations and counters that are
+ * settled or expire by themselves. A request that fails after one of them can be retried.
+ */
+export const unseen = (...statements: { changes: boolean }[]): void => {
+  for (const one of statements) one.changes = false
+}
+
 export const statement = <P extends object = NoParams, R = never>(name: string, sql: string): Statement<P, R> => {
   const { text, params } = compile(sql)
   const known = declared.get(name)
   if (known && known.text !== text) throw new Error(`two statements are named ${name}`)
   // PostgreSQL cuts names at 63 bytes, and two cut names would collide.
   if (Buffer.byteLength(name) > 63) throw new Error(`the statement name ${name} is longer than 63 bytes`)
-  const made: Statement<P, R> = { name, text, params }
+  const changes = changing.test(text.replace(ignoredParts, ''))
+  const made: Statement<P, R> = { name, text, params, changes }
   declared.set(name, made)
   return made
 }

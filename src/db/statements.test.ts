@@ -19,26 +19,48 @@ const declares = (text: string): boolean => /\bstatement\s*[<(]/.test(withoutCom
 let database: TestDatabase
 let client: pg.Client
 
-/** The error of PostgreSQL when it parses and plans the statement on the migrated schema, without running it. */
-const errorOf = async (text: string): Promise<string | undefined> => {
-  try {
-    await client.query(`prepare checked_statement as ${text}`)
-  } catch (error) {
-    return (error as Error).message
-  }
+/** The plan of PostgreSQL for the statement on the migrated schema, without running it. */
+const planOf = async (text: string): Promise<string> => {
+  await client.query(`prepare checked_statement as ${text}`)
   try {
     // Some errors, such as a conflict target without an index, appear only in planning.
     const { rows } = await client.query<{ params: number }>(
       "select cardinality(parameter_types) as params from pg_prepared_statements where name = 'checked_statement'",
     )
     const nulls = new Array(rows[0]!.params).fill('null').join(', ')
-    await client.query(`explain execute checked_statement${nulls && ` (${nulls})`}`)
-  } catch (error) {
-    return (error as Error).message
+    const plan = await client.query(`explain (format json) execute checked_statement${nulls && ` (${nulls})`}`)
+    return JSON.stringify(plan.rows)
   } finally {
     await client.query('deallocate checked_statement')
   }
 }
+
+/** The error of PostgreSQL when it parses and plans the statement. */
+const errorOf = (text: string): Promise<string | undefined> =>
+  planOf(text).then(
+    () => undefined,
+    (error: Error) => error.message,
+  )
+
+/** What these write is no effect of a request. */
+const unseenStatements = new Set([
+  'accounts.touch_sessions',
+  'idempotency.claim',
+  'idempotency.free',
+  'idempotency.record',
+  'idempotency.record_provisional',
+  'keys.touch',
+  'oauth.touch_grants',
+  'oauth.use_client',
+  'scim.mark_token_used',
+  'signin.drop_old_attempts',
+  'signin.insert_attempt',
+  'usage.lease',
+  'usage.release',
+  'usage.reserve',
+  'usage.return_lease',
+  'usage.settle',
+])
 
 beforeAll(async () => {
   for (const file of stores) await import(join(source, file))
@@ -85,6 +107,22 @@ describe('the statements of the service', () => {
       const error = await errorOf(text)
       if (error !== undefined) faults.push(`${name}: ${error}`)
     }
+    expect(faults).toEqual([])
+  })
+
+  test('that are said to change nothing write no table and call none of our functions that do', async () => {
+    const { rows: functions } = await client.query<{ name: string }>(
+      `select p.proname as name from pg_proc p
+       where p.pronamespace = 'public'::regnamespace and p.provolatile = 'v' and p.prorettype <> 'trigger'::regtype`,
+    )
+    const writers = new RegExp(`\\b(?:${functions.map(({ name }) => name).join('|')})\\(`)
+    const faults: string[] = []
+    for (const { name, text, changes } of ofStores()) {
+      const writes = writers.test(text) || (await planOf(text)).includes('"ModifyTable"')
+      if (writes && !changes && !unseenStatements.has(name)) faults.push(name)
+      if (!writes && unseenStatements.has(name)) faults.push(`${name} only reads`)
+    }
+    expect(functions.length).toBeGreaterThan(3)
     expect(faults).toEqual([])
   })
 

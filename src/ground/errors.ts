@@ -169,7 +169,7 @@ export const catalogue = {
   CONTACT_ALREADY_EXISTS: at(409, 'Another contact already has this email address. Change or delete that contact.'),
   WARMUP_ALREADY_ACTIVE: at(409, 'Warmup is already active for this domain. End it before starting a new one.'),
   ENDPOINT_DISABLED: at(409, 'This webhook endpoint is disabled. Enable it first.'),
-  UNAVAILABLE: at(503, 'The request could not be recorded. Retry it; a code that was already sent remains valid.'),
+  UNAVAILABLE: at(503, 'The service cannot process the request at the moment. Nothing was changed. Retry the request.'),
   SEND_FAILED: at(502, 'The provider rejected the code. Check the destination and retry.'),
   METHOD_NOT_ALLOWED: at(405, 'This path does not support this method. See the Allow header.'),
   UNSUPPORTED_MEDIA_TYPE: at(415, 'The request body must be JSON. Send it with Content-Type: application/json.'),
@@ -396,6 +396,10 @@ export const retryAfterOf = ({ code, status, detail }: Failure): number | undefi
   return seconds === undefined ? undefined : Math.max(1, Math.ceil(seconds))
 }
 
+/** A fault of the service that nobody has logged yet. An UNAVAILABLE without a cause is an ordinary refusal. */
+export const isUnlogged = ({ code, cause, detail }: Failure): boolean =>
+  !detail.logged && (code === 'INTERNAL_ERROR' || (code === 'UNAVAILABLE' && cause !== undefined))
+
 /** Refusals whose flat body has no `code`: the status and the sentence are the whole answer. */
 export const codelessRefusals: ReadonlySet<Code> = new Set<Code>([
   'UNAUTHORIZED',
@@ -434,6 +438,9 @@ export const errorsPage = (): string =>
     'After a 429, wait for the number of seconds in `Retry-After` or until `X-RateLimit-Reset` (Unix time in',
     'milliseconds), or back off exponentially with jitter. `SANDBOX_DAILY_LIMIT` is the only 429 without',
     '`Retry-After`: it resets at 00:00 UTC.',
+    '',
+    'A request that gets 503 `UNAVAILABLE` has certainly had no effect: send the same request again after the number of',
+    'seconds in `Retry-After`. After a 500 that is not known; an `Idempotency-Key` makes the retry safe.',
     '',
     '| code | HTTP | type | message |',
     '|---|---|---|---|',

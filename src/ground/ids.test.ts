@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isId, newId, prefixes, timeOfId } from './ids.ts'
+import { derivedId, isId, newId, prefixes, timeOfId } from './ids.ts'
 
 test('S-006 an id is the prefix of its kind and 26 characters of lower-case Crockford base32', () => {
   expect(prefixes).toMatchObject({
@@ -82,4 +82,15 @@ test('timeOfId returns the time at which an id was made, and NaN for any other t
   const at = Date.now() + 2_000_000
   expect(timeOfId(newId('message', at))).toBe(at)
   for (const text of ['', 'msg_', 'msg_ILOU', '!'.repeat(30)]) expect(timeOfId(text)).toBeNaN()
+})
+
+test('ids that are derived from another one are distinct, in order, of its time, and always the same', () => {
+  const from = newId('request', 1_700_000_000_000)
+  const ids = Array.from({ length: 1_000 }, (_, n) => derivedId('message', from, n))
+  expect(ids[0]).toBe(from.replace('req_', 'msg_'))
+  expect(new Set(ids).size).toBe(1_000)
+  expect(ids.every((id) => isId('message', id) && timeOfId(id) === 1_700_000_000_000)).toBe(true)
+  expect(derivedId('message', from, 7)).toBe(ids[7])
+  expect(derivedId('message', 'req_0000000000000000000000003z', 1)).toBe('msg_00000000000000000000000040')
+  expect(derivedId('message', `req_${'0'.repeat(20)}zzzzzz`, 1)).toBe(`msg_${'0'.repeat(26)}`)
 })

@@ -110,6 +110,25 @@ export const newId = (kind: IdKind, ms: number = Date.now()): string => {
   return `${prefixes[kind]}_${writtenText.toString('latin1')}`
 }
 
+/** How many of the last digits of an id count the ids that are derived from it: 30 bits. */
+const countedDigits = 6
+
+/**
+ * The n-th id that is derived from another one: always the same, with the time of that one, and in order. Ids of one
+ * process and millisecond differ before the digits that are counted, so those derived from two of them never meet.
+ */
+export const derivedId = (kind: IdKind, from: string, n: number): string => {
+  const start = from.length - countedDigits
+  let count = n
+  for (let i = start; i < from.length; i++) count += crockford.indexOf(from[i] as string) * 32 ** (from.length - 1 - i)
+  let digits = ''
+  for (let i = 0; i < countedDigits; i++) {
+    digits = `${crockford[count % 32]}${digits}`
+    count = Math.floor(count / 32)
+  }
+  return `${prefixes[kind]}_${from.slice(from.length - 26, start)}${digits}`
+}
+
 const shapes = new Map<IdKind, RegExp>(
   (Object.keys(prefixes) as IdKind[]).map((kind) => [kind, new RegExp(idPattern(kind))]),
 )

@@ -63,6 +63,27 @@ export type LogOptions = {
   process?: string | undefined
 }
 
+/** Lines beyond this are dropped while the destination takes none, such as a file on a full disk. */
+const maxWaitingBytes = 8 * 1_048_576
+
+type Pace = { minLength?: number; periodicFlush?: number }
+
+/**
+ * A log that cannot be written must neither end the service nor prevent its end. pino itself stops to write after EPIPE.
+ * After any other error it tries again with the next line, but when the process exits it would try forever.
+ */
+const openDestination = (dest: number | string, pace: Pace = {}) => {
+  const stream = pino.destination({ dest, sync: false, maxLength: maxWaitingBytes, ...pace })
+  const { flushSync } = stream
+  stream.on('error', () => {
+    stream.flushSync = () => undefined
+  })
+  stream.on('write', () => {
+    stream.flushSync = flushSync
+  })
+  return stream
+}
+
 /** Logs to standard error, so that the standard output of a command can be piped. */
 export const makeLog = ({ level, format, destination = 2, process }: LogOptions): Log => {
   const options: pino.LoggerOptions = {
@@ -83,9 +104,12 @@ export const makeLog = ({ level, format, destination = 2, process }: LogOptions)
     redact: { paths: secretPaths, censor: '[redacted]' },
   }
   if (format === 'pretty') {
-    return pino(options, pretty({ destination, ignore: 'pid,hostname', translateTime: 'HH:MM:ss' }))
+    return pino(
+      options,
+      pretty({ destination: openDestination(destination), ignore: 'pid,hostname', translateTime: 'HH:MM:ss' }),
+    )
   }
-  return pino(options, pino.destination({ dest: destination, sync: false, minLength: 4096, periodicFlush: 250 }))
+  return pino(options, openDestination(destination, { minLength: 4096, periodicFlush: 250 }))
 }
 
 export const silentLog = (): Log => pino({ level: 'silent' })

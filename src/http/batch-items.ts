@@ -21,13 +21,13 @@ export const quotaErrors = [
  */
 export const readItems = async <D extends Draft>(
   list: readonly unknown[],
-  draftOf: (raw: unknown) => MaybePromise<D>,
+  draftOf: (raw: unknown, index: number) => MaybePromise<D>,
 ): Promise<Item<D>[]> => {
   const items: Item<D>[] = []
   const slices = startSlices()
-  for (const raw of list) {
+  for (const [index, raw] of list.entries()) {
     try {
-      items.push(await draftOf(raw))
+      items.push(await draftOf(raw, index))
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       items.push(error)

@@ -107,7 +107,7 @@ export const makeServe = ({ idempotency, tenants, reads, log, checkResponses }: 
         }
         claim = outcome?.claim
         // Such a route does not run without a lock either.
-        if (!claim && route.databaseFault) throw new Failure(route.databaseFault)
+        if (!claim && route.databaseFault) throw route.databaseFault()
       }
 
       try {

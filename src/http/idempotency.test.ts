@@ -1,8 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { interrupt } from '../../test/clients/interrupt.ts'
 import { type Reply, startTestService, type TestService } from '../../test/service/service.ts'
 import { Failure } from '../ground/errors.ts'
+import { newId } from '../ground/ids.ts'
 import type { CreatedOrg } from '../operator/create-org.ts'
 import { defineRoute, type Route } from './route.ts'
 
@@ -83,6 +85,36 @@ const sendPaused = async (key: string, body: unknown) => {
   started = undefined
   return { response, release }
 }
+
+describe('a request that was interrupted', () => {
+  test('S-017 X-213 keeps its key until its process is gone', async () => {
+    await send('interrupted', { n: 1 })
+    const held = newId('request')
+    await t.database.sql(
+      `update idempotency_keys set status = null, process_id = $1, locked_until = $2 where key = 'interrupted'`,
+      [held, new Date(t.service.clock.millis() + 330_000)],
+    )
+    await t.database.sql('insert into service_processes values ($1, 1, $2)', [held, new Date()])
+    const { round } = t.service.modules.processes
+    await round()
+    const reply = await send('interrupted', { n: 1 })
+    expect([...refusal(reply), reply.headers['retry-after']]).toEqual([409, 'IDEMPOTENCY_IN_FLIGHT', '1'])
+    await t.database.sql('update service_processes set beats = -1 where id = $1', [held])
+    await round()
+    const before = runs
+    expect((await send('interrupted', { n: 1 })).status).toBe(200)
+    expect(runs).toBe(before + 1)
+  })
+
+  test('S-017 is repeated once by several requests at the same time', async () => {
+    await send('raced', { n: 1 })
+    await interrupt(t, 'raced')
+    const before = runs
+    const replies = await Promise.all(Array.from({ length: 8 }, () => send('raced', { n: 1 })))
+    expect(runs).toBe(before + 1)
+    expect(replies.map(({ status }) => status).every((status) => status === 200 || status === 409)).toBe(true)
+  })
+})
 
 describe('an idempotency key', () => {
   test('S-014 can be any printable ASCII string of up to 255 characters, and an empty header counts as absent', async () => {

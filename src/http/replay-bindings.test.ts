@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { interrupt } from '../../test/clients/interrupt.ts'
 import { mail, mailer } from '../../test/clients/mailer.ts'
 import { type KeyOptions, startTestService, type TestService } from '../../test/service/service.ts'
 import { defineRoute } from './route.ts'
@@ -133,6 +134,20 @@ test('while a request runs, a key with other restrictions gets the mismatch, not
     200,
   ])
   expect(runs).toBe(1)
+})
+
+test('an interrupted request is taken up by a key with the same or no restrictions, and by no other', async () => {
+  const takes = async (recorder: string, repeater: string) => {
+    const key = `interrupted ${recorder} / ${repeater}`
+    await send(recorder, 0, key)
+    await interrupt(t, key)
+    const { status, code } = await send(repeater, 1, key)
+    return code ?? status
+  }
+  expect(await takes('one project', 'one project')).toBe(200)
+  expect(await takes('one project', 'unrestricted')).toBe(200)
+  expect(await takes('one project', 'another project')).toBe('IDEMPOTENCY_MISMATCH')
+  expect(await takes('unrestricted', 'one project')).toBe('IDEMPOTENCY_MISMATCH')
 })
 
 test('a project-bound key does not get the response to a send of an org key, and sends nothing', async () => {

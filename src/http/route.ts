@@ -80,8 +80,11 @@ export type Route = {
   /** Error codes of the route's own rules. Codes that any route can return are added automatically. */
   errors?: readonly Code[]
   idempotent?: true
-  /** The error for any fault of the database during the request, its admission included. By default a 500. */
-  databaseFault?: Code
+  /**
+   * The error for any fault of the database during the request, its admission included. By default an outage is a 503 if
+   * the request certainly had no effect, and every other fault a 500.
+   */
+  databaseFault?: (cause?: unknown) => Failure
   /** In bytes; default 6 MB. */
   bodyLimit?: number
   /** How many values the body may have, when that is not the default. */

@@ -2,9 +2,11 @@
 import type { IncomingMessage } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { isDatabaseFault } from '../db/faults.ts'
-import { type Code, Failure } from '../ground/errors.ts'
+import { refusalInOutage } from '../db/refuse-in-outage.ts'
+import { Failure, isUnlogged } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
+import { inRequest, newRequestContext, type RequestContext } from '../ground/request-context.ts'
 import { isTracing } from '../ground/tracing.ts'
 import type { AdmitRequest, Admitted } from './admit-request.ts'
 import { jsonType, makeAnswerBrokenRequest, notHttp } from './broken-request.ts'
@@ -28,11 +30,13 @@ declare module 'fastify' {
     signedIn: { userId: string; orgId: string | null } | null
     /** True once the request has its line in the log. */
     logged: boolean
+    /** Null until the request is admitted and its body is read: before that, no request changes anything. */
+    work: RequestContext | null
   }
   interface FastifyContextConfig {
     /** In bytes, if it is less than what the route reads. */
     documentedLimit?: number
-    databaseFault?: Code
+    databaseFault?: NonNullable<Route['databaseFault']>
     /** A GET that writes. All requests with other methods may write. */
     writes?: boolean
   }
@@ -59,6 +63,8 @@ const pathOf = (url: string): string =>
 
 const isFlat = (url: string): boolean => /^\/api\/(?:internal|auth)(?=\/|$)/.test(pathOf(url))
 const isDirectory = (url: string): boolean => /^\/scim\/v2(?=\/|$)/.test(pathOf(url))
+/** Routes for OAuth clients, which expect errors in the form of the standards. */
+const isForOAuthClients = (url: string): boolean => /^\/api\/oauth\/(?:register|token|revoke)$/.test(pathOf(url))
 const isPublicApi = (url: string): boolean => /^\/api\/v1(?=\/|$)/.test(pathOf(url))
 
 /** Pages for browsers at paths that no route serves. */
@@ -91,6 +97,14 @@ const sendFailure = (reply: FastifyReply, request: FastifyRequest, failure: Fail
       .type(scimContentType)
       .send(scimFailureBody(failure))
   }
+  if (failure.code === 'UNAVAILABLE' && isForOAuthClients(request.url)) {
+    return reply
+      .code(failure.status)
+      .headers(headersOf(failure))
+      .header('x-request-id', request.id)
+      .type(jsonType)
+      .send({ error: 'temporarily_unavailable', error_description: failure.message })
+  }
   return reply
     .code(flat ? flatStatus(failure) : failure.status)
     .headers(headersOf(failure))
@@ -99,10 +113,13 @@ const sendFailure = (reply: FastifyReply, request: FastifyRequest, failure: Fail
     .send(flat ? flatBody(failure) : envelope(failure, request.id))
 }
 
-const toFailure = (error: unknown, databaseFault: Code = 'INTERNAL_ERROR'): Failure => {
+const toFailure = (error: unknown, { routeOptions, work }: FastifyRequest): Failure => {
   if (error instanceof Failure) return error
   const known = fromFramework(error as { code?: string })
-  return known ?? new Failure(isDatabaseFault(error) ? databaseFault : 'INTERNAL_ERROR', { cause: error })
+  if (known) return known
+  const { databaseFault } = routeOptions.config
+  if (databaseFault && isDatabaseFault(error)) return databaseFault(error)
+  return refusalInOutage(error, work) ?? new Failure('INTERNAL_ERROR', { cause: error })
 }
 
 /** What the log says about every request. */
@@ -122,9 +139,8 @@ type SendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) 
 const makeSendError =
   (log: Log): SendError =>
   (error, request, reply) => {
-    const { databaseFault } = request.routeOptions.config
-    const failure = toFailure(error, databaseFault)
-    if ((failure.code === 'INTERNAL_ERROR' || failure.code === databaseFault) && !failure.detail.logged) {
+    const failure = toFailure(error, request)
+    if (isUnlogged(failure)) {
       // Logged now and not with the response, because a client that has gone gets no response.
       request.logged = true
       log.error({ ...loggedFields(request, reply, failure.status), err: failure.cause ?? failure }, 'request failed')
@@ -217,6 +233,14 @@ const addRequestChecks = (app: FastifyInstance, rejectUnknown: RejectUnknown, we
   })
 }
 
+/** After the body is read, because its events do not belong to the context of the request. */
+const followRequests = (app: FastifyInstance): void => {
+  app.addHook('preValidation', (request, _reply, done) => {
+    request.work = newRequestContext(request.id)
+    inRequest(request.work, done)
+  })
+}
+
 const logResponses = (app: FastifyInstance, { log, metrics }: Pick<ServerNeeds, 'log' | 'metrics'>): void => {
   app.addHook('onResponse', (request, reply, done) => {
     const fields = loggedFields(request, reply, reply.statusCode)
@@ -280,6 +304,7 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
   app.decorateRequest('admitted', null)
   app.decorateRequest('signedIn', null)
   app.decorateRequest('logged', false)
+  app.decorateRequest('work', null)
   app.removeAllContentTypeParsers()
   // Bodies stay bytes until the request is admitted. The call parses them.
   app.addContentTypeParser('application/json', needs.readBody)
@@ -291,6 +316,7 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
   })
   refuseWhileClosing(app, needs.stopping)
   addRequestChecks(app, rejectUnknown, needs.web)
+  followRequests(app)
   logResponses(app, needs)
   markWrites(app, needs.wrote)
   closeConnectionsOnStop(app)

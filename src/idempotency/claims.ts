@@ -8,16 +8,50 @@ import type { Db, Runner } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { sha256 } from '../ground/crypto.ts'
 import { Failure } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
+import { derivedId, type IdKind, newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { Scope } from '../ground/scope.ts'
-import { claimKeys, freeKey, recordProvisionalResponse, recordResponses, sweepKeys } from './store.ts'
+import type { LiveProcesses } from './live-processes.ts'
+import {
+  type ClaimRow,
+  claimKeys,
+  freeInterruptedKey,
+  freeKey,
+  recordProvisionalResponse,
+  recordResponses,
+  sweepKeys,
+} from './store.ts'
 
 /** How long a request may hold its key: longer than any request takes, so that a running one never loses it. */
 export const lockSeconds = 330
 
-export type IdempotencyClaim = { scope: Scope; key: string; id: string }
+export type IdempotencyClaim = {
+  scope: Scope
+  key: string
+  id: string
+  /** The ids of what the request creates are derived from this one: its own id, or that of the first interrupted one. */
+  firstId: string
+  /**
+   * An earlier request with this key and content ended without a response, such as by a crash. What it created has the
+   * ids that this request derives. False again once this request knows what that one did.
+   */
+  interrupted: boolean
+  /** False once another process may have taken the key over. Nothing must be sent under it then. */
+  isHeld(): boolean
+}
 export type ReplayedResponse = { status: number; body: string }
+
+/** Nothing is sent under a key that another process may have taken over. */
+export const assertHeld = (claim: IdempotencyClaim | undefined): void => {
+  if (claim && !claim.isHeld()) throw new Failure('UNAVAILABLE', { retryAfter: 1 })
+}
+
+/** Which of the things that a request creates: the item of a batch at that index. */
+export type RequestPlace = { claim: IdempotencyClaim | undefined; index?: number }
+
+/** The id of the n-th thing of its kind that a request creates: the same in each request after an interrupted one. */
+export const claimedId = (kind: IdKind, claim: IdempotencyClaim | undefined, clock: Clock, n = 0): string =>
+  claim ? derivedId(kind, claim.firstId, n) : newId(kind, clock.millis())
 
 /** The caller of a request: what it can reach, and the restrictions of its API key. */
 export type ClaimingCaller = Scope & { allowedDomainIds: readonly string[] | null }
@@ -57,19 +91,20 @@ export interface Idempotency {
 }
 
 type ClaimRequest = { scope: Scope; key: string; fingerprint: Buffer; bindings: Buffer; id: string }
-type ClaimResult = {
-  claimed: boolean
-  fingerprint: Buffer
-  bindings: Buffer | null
-  locked: boolean
-  status: number | null
-  body: string | null
-}
+/** `process` is the name of this process in the claim. */
+type ClaimResult = ClaimRow & { process: string }
 export type RecordedResponse = { claim: IdempotencyClaim; status: number; body: string }
 
-type Needs = { db: Db; clock: Clock; log: Log; ttlHours: number; production: boolean }
+type Needs = {
+  db: Db
+  clock: Clock
+  log: Log
+  ttlHours: number
+  production: boolean
+  processes: Pick<LiveProcesses, 'name' | 'gone' | 'isTrusted' | 'sweep'>
+}
 
-export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs): Idempotency => {
+export const makeIdempotency = ({ db, clock, log, ttlHours, production, processes }: Needs): Idempotency => {
   const expiry = (): Date => new Date(clock.millis() + ttlHours * 3_600_000)
   const nameOf = ({ scope, key }: { scope: Scope; key: string }): string =>
     `${scope.orgId} ${scope.tenantId ?? ''} ${scope.environment} ${key}`
@@ -78,6 +113,7 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs)
     name: 'idempotency.claim',
     run: async (requests) => {
       const now = clock.now()
+      const process = processes.name()
       const rows = await db.rows(claimKeys, {
         orgIds: requests.map((request) => request.scope.orgId),
         tenantIds: requests.map((request) => request.scope.tenantId),
@@ -86,11 +122,13 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs)
         fingerprints: requests.map((request) => request.fingerprint),
         bindings: requests.map((request) => request.bindings),
         claims: requests.map((request) => request.id),
+        process,
+        goneProcesses: processes.gone(),
         now,
         lockedUntil: new Date(now.getTime() + lockSeconds * 1000),
         expiresAt: expiry(),
       })
-      return rows.sort((a, b) => a.ordinal - b.ordinal)
+      return rows.sort((a, b) => a.ordinal - b.ordinal).map((row) => ({ ...row, process }))
     },
     // A statement cannot claim one key twice. Run one after the other, the second claim sees the first.
     caller: nameOf,
@@ -120,7 +158,7 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs)
   return {
     claim: async (caller, key, fingerprint) => {
       const bindings = bindingsOf(caller)
-      const id = newId('request')
+      const id = newId('request', clock.millis())
       let result: ClaimResult
       try {
         result = await claims.submit({ scope: caller, key, fingerprint, bindings, id })
@@ -131,7 +169,11 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs)
         log.warn({ err: error }, 'idempotency claim skipped: database unavailable')
         return undefined
       }
-      if (result.claimed) return { claim: { scope: caller, key, id } }
+      if (result.claimed) {
+        const { first_claim: first, process } = result
+        const isHeld = () => processes.isTrusted(process)
+        return { claim: { scope: caller, key, id, firstId: first ?? id, interrupted: first !== null, isHeld } }
+      }
       if (!result.fingerprint.equals(fingerprint) || !maySee(bindings, result.bindings))
         throw new Failure('IDEMPOTENCY_MISMATCH')
       if (result.locked || result.status === null) {
@@ -149,16 +191,14 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs)
       return (await runner.change(recordProvisionalResponse, held)) > 0
     },
     record: (claim, status, body) => records.submit({ claim, status, body }),
-    free: async ({ scope, key, id }) => {
-      await db.change(freeKey, {
-        orgId: scope.orgId,
-        tenantId: scope.tenantId,
-        environment: scope.environment,
-        key,
-        claim: id,
-      })
+    free: async ({ scope, key, id, interrupted }) => {
+      const { orgId, tenantId, environment } = scope
+      const held = { orgId, tenantId, environment, key, claim: id }
+      if (interrupted) await db.change(freeInterruptedKey, { ...held, now: clock.now() })
+      else await db.change(freeKey, held)
     },
     sweep: async () => {
+      await processes.sweep()
       const chunk = 1_000
       for (let total = 0; ; ) {
         const deleted = await db.change(sweepKeys, { now: clock.now(), limit: chunk })

@@ -1,9 +1,11 @@
-import { statement } from '../db/statement.ts'
+import { statement, unseen } from '../db/statement.ts'
 
 export type ClaimRow = {
   ordinal: number
   /** True when this request holds the key. */
   claimed: boolean
+  /** Set when this request holds the key in place of one that was interrupted: the first claim of those. */
+  first_claim: string | null
   fingerprint: Buffer
   /** Null when an earlier release claimed the key. */
   bindings: Buffer | null
@@ -12,9 +14,15 @@ export type ClaimRow = {
   body: string | null
 }
 
+/** A key without restrictions may see what others claimed. Null when an earlier release claimed the key. */
+const sameRequest = `held.fingerprint = excluded.fingerprint
+       and (octet_length(excluded.bindings) = 0 or coalesce(held.bindings, excluded.bindings) = excluded.bindings)`
+
 /**
- * Claims keys in one statement. A key can be claimed when it is new, when it has expired, or when the request that held
- * it died: its lock expired without a recorded response. Otherwise the row that holds the key is returned.
+ * Claims keys in one statement. A key can be claimed when it is new or has expired, and by the same request when the one
+ * that held it was interrupted: its lock expired or its process is gone, without a recorded response. What an
+ * interrupted request released, or an earlier release abandoned, has no process and can be claimed by any request.
+ * Otherwise the row that holds the key is returned.
  */
 export const claimKeys = statement<
   {
@@ -25,6 +33,8 @@ export const claimKeys = statement<
     fingerprints: Buffer[]
     bindings: Buffer[]
     claims: string[]
+    process: string
+    goneProcesses: string[]
     now: Date
     lockedUntil: Date
     expiresAt: Date
@@ -39,18 +49,25 @@ export const claimKeys = statement<
        with ordinality as r (org_id, tenant_id, environment, key, fingerprint, bindings, claim, ordinal)
    ), claimed as (
      insert into idempotency_keys as held
-       (org_id, tenant_id, environment, key, fingerprint, bindings, claim, locked_until, created_at, expires_at)
-     select org_id, tenant_id, environment, key, fingerprint, bindings, claim, :lockedUntil, :now, :expiresAt
+       (org_id, tenant_id, environment, key, fingerprint, bindings, claim, process_id, locked_until, created_at,
+        expires_at)
+     select org_id, tenant_id, environment, key, fingerprint, bindings, claim, :process, :lockedUntil, :now, :expiresAt
      from requested
      order by ordinal
      on conflict (org_id, tenant_id, environment, key) do update set
        fingerprint = excluded.fingerprint, bindings = excluded.bindings, claim = excluded.claim,
-       locked_until = excluded.locked_until, status = null, body = null, created_at = excluded.created_at, expires_at = excluded.expires_at
-     where (held.status is null and held.locked_until <= :now)
-       or (held.expires_at <= :now and (held.locked_until is null or held.locked_until <= :now))
-     returning claim
+       process_id = excluded.process_id,
+       first_claim = case when held.status is null and held.expires_at > :now and ${sameRequest}
+         then coalesce(held.first_claim, held.claim) end,
+       locked_until = excluded.locked_until, status = null, body = null, created_at = excluded.created_at,
+       expires_at = excluded.expires_at
+     where (held.expires_at <= :now and (held.locked_until is null or held.locked_until <= :now))
+       or (held.status is null and held.process_id is null and held.locked_until <= :now)
+       or (held.status is null and (held.locked_until <= :now or held.process_id = any(:goneProcesses::text[]))
+         and ${sameRequest})
+     returning claim, first_claim
    )
-   select r.ordinal::int as ordinal, c.claim is not null as claimed,
+   select r.ordinal::int as ordinal, c.claim is not null as claimed, c.first_claim,
      coalesce(held.fingerprint, r.fingerprint) as fingerprint, held.bindings,
      coalesce(held.locked_until > :now, false) as locked, held.status, held.body
    from requested r
@@ -111,6 +128,21 @@ export const freeKey = statement<{
      and key = :key and claim = :claim`,
 )
 
+/** Keeps the row of an interrupted request, so that a later one still gets the ids that are derived from it. */
+export const freeInterruptedKey = statement<{
+  orgId: string
+  tenantId: string | null
+  environment: string
+  key: string
+  claim: string
+  now: Date
+}>(
+  'idempotency.free_interrupted',
+  `update idempotency_keys set locked_until = :now, process_id = null
+   where org_id = :orgId and tenant_id is not distinct from :tenantId and environment = :environment
+     and key = :key and claim = :claim`,
+)
+
 /** Deletes one chunk of expired keys that no request holds. */
 export const sweepKeys = statement<{ now: Date; limit: number }>(
   'idempotency.sweep',
@@ -128,3 +160,26 @@ export const eraseTenantClaims = statement<{ orgId: string; tenantId: string; li
   `delete from idempotency_keys where ctid in (
      select ctid from idempotency_keys where org_id = :orgId and tenant_id = :tenantId limit :limit)`,
 )
+
+/** Adds to the beats of a process, and returns those of the others. */
+export const beat = statement<{ id: string; at: Date }, { id: string; beats: number }>(
+  'idempotency.beat',
+  `with own as (
+     insert into service_processes as p (id, beats, seen_at) values (:id, 1, :at)
+     on conflict (id) do update set beats = p.beats + 1, seen_at = excluded.seen_at
+   )
+   select id, beats from service_processes where id <> :id`,
+)
+
+export const endProcess = statement<{ id: string; at: Date }>(
+  'idempotency.end_process',
+  'update service_processes set beats = -1, seen_at = :at where id = :id',
+)
+
+export const forgetProcesses = statement<{ before: Date }>(
+  'idempotency.forget_processes',
+  'delete from service_processes where seen_at < :before',
+)
+
+/** A retry finds its claim, or waits until the lock expires. */
+unseen(claimKeys, recordResponses, recordProvisionalResponse, freeKey, freeInterruptedKey)

@@ -1,4 +1,4 @@
-import { statement } from '../db/statement.ts'
+import { statement, unseen } from '../db/statement.ts'
 import type { Environment } from '../ground/scope.ts'
 import type { Plan } from '../orgs/plans.ts'
 import type { ScopeName } from './scopes.ts'
@@ -236,3 +236,6 @@ export const forgetKeyCreator = statement<{ userId: string }>(
   'keys.forget_creator',
   'update api_keys set created_by = null where created_by = :userId',
 )
+
+/** The last use of a key is recorded for failed requests too. */
+unseen(touchKeys)

@@ -32,6 +32,8 @@ export type Draft = {
   jobId: string | null
   /** The content has a one-time code, which must not be stored anywhere. */
   hasCode?: boolean | undefined
+  /** An earlier attempt was interrupted. It may have handed the message to the provider. */
+  mayRepeat?: boolean | undefined
 }
 
 /** A named rule. It accepts the draft, changes it, or throws a Failure. */

@@ -34,9 +34,10 @@ import { makeDraftEmails } from './email/draft-emails.ts'
 import { makeEmailChannel } from './email/email-channel.ts'
 import type { ReturnPathOf } from './email/email-draft.ts'
 import { makeBeginHandOver } from './hand-over.ts'
+import { makeTakeUpInterrupted } from './interrupted-request.ts'
 import { makeOutcomes } from './outcomes.ts'
 import { makeReadMessages } from './read.ts'
-import { makeRecordMessage } from './record.ts'
+import { makeRecordMessages } from './record.ts'
 import { makeSimulateReport } from './report-by-hand.ts'
 import { makeResendMessage } from './resend.ts'
 import { makeMessageRetention } from './retention.ts'
@@ -125,7 +126,8 @@ export const openMessages = (needs: Needs) => {
     findSuppressed,
     handovers,
   })
-  const record = makeRecordMessage({ db, audit, idempotency, announce })
+  const { record, recordChunk } = makeRecordMessages({ db, log, audit, idempotency, announce })
+  const settleUsage = makeSettleUsage({ db, expired: makeExpiredReservations({ db, clock }) })
   const suppressRefused = makeSuppressRefused({ db, log, suppress })
   const settling = { usage, clock, log, applyReports: outcomes.applyInBackground, suppressRefused }
   const pipelineOf = <D extends Draft>(channel: ChannelAdapter<D>) => ({
@@ -133,6 +135,9 @@ export const openMessages = (needs: Needs) => {
     admit: makeAdmitDraft({ channel, usage, findSuppressed }),
     beginHandOver: makeBeginHandOver({ channel, clock, log }),
     record,
+    recordChunk,
+    takeUp: makeTakeUpInterrupted({ db, settleUsage }),
+    idempotency,
     onProviderOutage,
     ...settling,
   })
@@ -145,7 +150,7 @@ export const openMessages = (needs: Needs) => {
       drafts: makeDraftEmails({ clock, defaultProject }),
       send: makeSendMessage(emailPipeline),
       sendAtOnce: makeSendMessage({ ...emailPipeline, onProviderOutage: 'refuse' }),
-      sendBatch: makeSendBatch({ db, audit, concurrency: emailConcurrency, ...emailPipeline }),
+      sendBatch: makeSendBatch({ concurrency: emailConcurrency, ...emailPipeline }),
       fetchAttachments: makeFetchAttachments(needs.agent),
     },
     sms: {
@@ -153,7 +158,7 @@ export const openMessages = (needs: Needs) => {
       send: makeSendMessage(smsPipeline),
       sendAtOnce: makeSendMessage({ ...smsPipeline, onProviderOutage: 'refuse' }),
       handovers: sharedHandovers,
-      sendBatch: makeSendBatch({ db, audit, concurrency: smsConcurrency, ...smsPipeline }),
+      sendBatch: makeSendBatch({ concurrency: smsConcurrency, ...smsPipeline }),
     },
     /** The parts of the pipeline that one-time codes share with messages. */
     codes: {
@@ -189,7 +194,7 @@ export const openMessages = (needs: Needs) => {
     },
     sentBy: makeSentBy(defaultProject),
     findSuppressed,
-    settleUsage: makeSettleUsage({ db, expired: makeExpiredReservations({ db, clock }) }),
+    settleUsage: settleUsage.expired,
     /** Runs when the worker starts. */
     rescheduleLocal: makeRescheduleLocal({ db, clock, log }),
     retention: makeMessageRetention({

@@ -1,16 +1,23 @@
-/** Stores messages. A message, its event, its audit entry and its idempotent response commit together. */
+/**
+ * Stores messages. A message, its event, its audit entry and its idempotent response commit together. So do the messages
+ * of a batch that are stored at the same time, with an audit entry about all of them.
+ */
 import type { Audit, AuditEntry, EntryFields } from '../audit/append.ts'
 import { makeStepBatcher } from '../db/batch.ts'
-import { hadNoEffect } from '../db/faults.ts'
+import { hadNoEffect, uniqueViolation } from '../db/faults.ts'
 import { insertWithRetry } from '../db/outage.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { AnnounceEvents } from '../events/announce-events.ts'
 import { newId } from '../ground/ids.ts'
 import { iso } from '../ground/instant.ts'
+import type { Log } from '../ground/log.ts'
 import { currentTraceparent } from '../ground/tracing.ts'
 import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
 import { type Line, settledUsage } from '../usage/lines.ts'
+import { settleUsage } from '../usage/store.ts'
 import { insertMessages, type LinkedRows, type NewMessage } from './store/insert-messages.ts'
+
+export type StoredReservation = { orgId: string; id: string }
 
 /** The event that reports the status of a new message. */
 export type StateEvent = { at: Date; more?: LinkedRows['event_more'] }
@@ -18,9 +25,11 @@ export type StateEvent = { at: Date; more?: LinkedRows['event_more'] }
 export type Recording = {
   message: NewMessage
   event?: StateEvent
-  /** The audit entry of the request. Only for requests that send a single message. */
+  /** The audit entry of the request, or of the messages that are stored together. */
   entry?: AuditEntry
   answer?: { claim: IdempotencyClaim; status: number; body: string }
+  /** The stored reservation of the batch whose last messages these are. What it still reserves stays counted. */
+  closes?: StoredReservation
   /** Usage that was drawn from a lease and is counted with this record. Other usage was counted when it was reserved. */
   drawn?: Line[]
   /** The trace of the request. A statement serves several requests, so it cannot be read there. */
@@ -29,7 +38,17 @@ export type Recording = {
 
 export type RecordMessage = (recording: Recording) => Promise<void>
 
-type Needs = { db: Db; audit: Audit; idempotency: Idempotency; announce: AnnounceEvents }
+/** The messages of a call that are stored together. */
+export type RecordingChunk = {
+  recordings: Recording[]
+  /** What commits with those messages, given which of them can be stored. */
+  withThem: (stored: readonly boolean[]) => Pick<Recording, 'entry' | 'answer' | 'closes'>
+}
+
+/** Resolves with which messages were stored. */
+export type RecordChunk = (chunk: RecordingChunk) => Promise<boolean[]>
+
+type Needs = { db: Db; log: Log; audit: Audit; idempotency: Idempotency; announce: AnnounceEvents }
 
 /** A single object literal, for speed: this runs for every message. */
 const linkedRows = (
@@ -50,13 +69,27 @@ const linkedRows = (
   entry_at: entry && iso(entry.createdAt),
   entry_signature: entry?.signature ?? undefined,
   entry_seal: entry?.seal ?? undefined,
+  entry_of_many: entry && entry.resourceId === null ? true : undefined,
 })
 
-export const makeRecordMessage = ({ db, audit, idempotency, announce }: Needs): RecordMessage => {
+const weightOf = ({ message: { html, text } }: Recording): number => (html?.length ?? 0) + (text?.length ?? 0)
+
+/** The characters that a row is worth besides its content, so that a statement has 200 rows at most. */
+const rowWeight = 40_000
+
+export const weightOfAll = (recordings: readonly Recording[]): number =>
+  recordings.reduce((sum, recording) => sum + weightOf(recording) + rowWeight, 0)
+
+const countEvents = (batch: readonly Recording[]): number => batch.filter(({ event }) => event).length
+
+export const makeRecordMessages = ({ db, log, audit, idempotency, announce }: Needs) => {
   /** Returns the audit entries that it inserted. */
   const insert = async (runner: Pick<Tx, 'change'>, batch: Recording[]): Promise<EntryFields[]> => {
     const messages = batch.map(({ message }) => message)
-    const reserved = batch.flatMap(({ message, drawn }) => (drawn ? [] : [{ orgId: message.org_id, id: message.id }]))
+    const reserved = batch.flatMap(({ message, drawn, closes }) => [
+      ...(drawn ? [] : [{ orgId: message.org_id, id: message.id }]),
+      ...(closes ? [closes] : []),
+    ])
     const entries = batch.map(({ entry }) => entry && audit.rowOf(entry))
     const linked = batch.map(({ event, trace }, i) => linkedRows(event, entries[i], trace))
     await runner.change(insertMessages, {
@@ -94,7 +127,7 @@ export const makeRecordMessage = ({ db, audit, idempotency, announce }: Needs): 
 
   const records = makeStepBatcher<Recording, void>({
     name: 'messages.record',
-    weight: ({ message: { html, text } }) => (html?.length ?? 0) + (text?.length ?? 0),
+    weight: weightOf,
     run: async (batch) => {
       try {
         await recordAll(batch)
@@ -103,14 +136,75 @@ export const makeRecordMessage = ({ db, audit, idempotency, announce }: Needs): 
         if (batch.length > 1 || !hadNoEffect(error)) throw error
         await recordOne(batch[0] as Recording)
       }
-      announce(batch.filter(({ event }) => event).length)
+      announce(countEvents(batch))
       return batch.map(() => undefined)
     },
   })
 
-  return (recording) => {
-    const trace = currentTraceparent()
-    const traced = trace === undefined ? recording : { ...recording, trace }
-    return insertWithRetry(() => records.submit(traced))
+  /** The recordings as one batch, with what commits with them on the first. */
+  const asBatch = ({ recordings, withThem }: RecordingChunk): Recording[] => {
+    const [first, ...others] = recordings as [Recording, ...Recording[]]
+    return [{ ...first, ...withThem(recordings.map(() => true)) }, ...others]
   }
+
+  /** Stores those rows of a chunk that can be stored, one by one, and the rest of it with them. */
+  const recordRemainder = ({ recordings, withThem }: RecordingChunk): Promise<boolean[]> =>
+    db.tx(async (tx) => {
+      const stored: boolean[] = []
+      for (const recording of recordings) {
+        const insertion = tx.savepoint(() => insert(tx, [recording]))
+        const isStored = await insertion.then(
+          () => true,
+          (error) => {
+            log.error({ err: error, message_id: recording.message.id }, 'sent message not recorded')
+            return false
+          },
+        )
+        stored.push(isStored)
+      }
+      const { entry, answer, closes } = withThem(stored)
+      if (closes) await tx.row(settleUsage, settledUsage([closes], []))
+      if (entry) await audit(tx, entry)
+      if (answer) await idempotency.recordWith(tx, [answer])
+      return stored
+    })
+
+  const chunks = makeStepBatcher<RecordingChunk, boolean[]>({
+    name: 'messages.record_chunk',
+    weight: ({ recordings }) => weightOfAll(recordings),
+    run: async (batch) => {
+      const recordings = batch.flatMap(asBatch)
+      let stored = batch.map((chunk) => chunk.recordings.map(() => true))
+      try {
+        await recordAll(recordings)
+      } catch (error) {
+        // A message that is stored already was stored by an earlier try of the same chunk, and so was the rest of it.
+        if (batch.length > 1 || !hadNoEffect(error) || uniqueViolation(error)) throw error
+        stored = [await recordRemainder(batch[0] as RecordingChunk)]
+      }
+      announce(countEvents(recordings))
+      return stored
+    },
+  })
+
+  const traced = <R extends Recording>(recording: R): R => {
+    const trace = currentTraceparent()
+    return trace === undefined ? recording : { ...recording, trace }
+  }
+
+  const record: RecordMessage = (recording) => {
+    const ofThisRequest = traced(recording)
+    return insertWithRetry(() => records.submit(ofThisRequest))
+  }
+
+  const recordChunk: RecordChunk = async ({ recordings, withThem }) => {
+    const chunk = { recordings: recordings.map(traced), withThem }
+    let stored = recordings.map(() => true)
+    await insertWithRetry(async () => {
+      stored = await chunks.submit(chunk)
+    })
+    return stored
+  }
+
+  return { record, recordChunk }
 }

@@ -16,6 +16,13 @@ export const entryOf = (status: Status, at: Date, detail?: string): HistoryEntry
   detail,
 })
 
+/** In the history of a message whose earlier attempt may have reached the provider. */
+const mayRepeatDetail = 'An earlier attempt was interrupted, so the provider may have received this message twice.'
+
+/** The detail of a history entry about a handover. */
+export const handoverDetail = ({ mayRepeat }: Pick<Draft, 'mayRepeat'>, detail?: string): string | undefined =>
+  mayRepeat ? [detail, mayRepeatDetail].filter(Boolean).join(' ') : detail
+
 /** Why the messages of a deleted org are canceled. */
 export const orgDeleted = 'Organisation deleted'
 
@@ -61,7 +68,7 @@ export const sentRow = (draft: Draft, content: MessageContent, handover: Handove
     sent_at: iso(at),
     provider: handover.provider,
     provider_response: responseOf(handover.providerMessageId),
-    history: [entryOf('sent', at)],
+    history: [entryOf('sent', at, handoverDetail(draft))],
   })
 
 export const failedRow = (draft: Draft, content: MessageContent, fault: HandoverError, at: Date): NewMessage =>
@@ -70,7 +77,7 @@ export const failedRow = (draft: Draft, content: MessageContent, fault: Handover
     error_message: fault.message,
     provider: fault.provider,
     provider_response: responseOf(null, fault.message),
-    history: [entryOf('failed', at, fault.message)],
+    history: [entryOf('failed', at, handoverDetail(draft, fault.message))],
   })
 
 export const scheduledRow = (draft: Draft, content: MessageContent, at: Date): NewMessage =>

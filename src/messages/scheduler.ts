@@ -15,7 +15,15 @@ import type { Reservation, Usage } from '../usage/reserve.ts'
 import type { AdmitDraft } from './admit-draft.ts'
 import type { ChannelAdapter, MessageContent } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
-import { asHandoverError, entryOf, type MessageEventName, messageEvent, orgDeleted, responseOf } from './rows.ts'
+import {
+  asHandoverError,
+  entryOf,
+  handoverDetail,
+  type MessageEventName,
+  messageEvent,
+  orgDeleted,
+  responseOf,
+} from './rows.ts'
 import { type ApplyReports, releasesUsage, spendBy } from './sent-message.ts'
 import {
   type ClaimedRow,
@@ -231,6 +239,7 @@ export const makeScheduler = (needs: Needs): Scheduler => {
 
   const send = async (row: ClaimedRow, { channel, admit }: SchedulerChannel): Promise<unknown> => {
     const draft: Draft = channel.draftOf(row)
+    draft.mayRepeat = row.was_interrupted
     let reservation: Reservation
     const reserve = async () => {
       await passGates(channel.gates, draft, 'fire')
@@ -276,7 +285,7 @@ export const makeScheduler = (needs: Needs): Scheduler => {
       sent_at: at,
       provider: handover.provider,
       provider_response: responseOf(handover.providerMessageId),
-      history: [entryOf('sent', at)],
+      history: [entryOf('sent', at, handoverDetail(draft))],
       event: 'message.sent',
       ...changedParties(row, channel.contentOf(draft)),
     })

@@ -3,24 +3,26 @@
  * as a single send.
  */
 
-import type { Actor, Audit } from '../audit/append.ts'
-import { logFailedWrite } from '../audit/log-failed-write.ts'
-import type { Db } from '../db/pool.ts'
+import type { Actor } from '../audit/append.ts'
+import { retryOnOutage } from '../db/outage.ts'
 import type { Clock } from '../ground/clock.ts'
 import { type Code, catalogue, Failure } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { MaybePromise } from '../ground/maybe-promise.ts'
+import { claimedId, type IdempotencyClaim } from '../idempotency/claims.ts'
 import type { Handover, HandoverError } from '../providers/handover.ts'
 import { partOf } from '../usage/lines.ts'
 import type { Reservation, Usage } from '../usage/reserve.ts'
 import type { AdmitDraft } from './admit-draft.ts'
+import { type BatchChunks, startChunks } from './batch-chunks.ts'
 import type { ChannelAdapter, Price } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
 import type { BeginHandOver, HandOver } from './hand-over.ts'
-import type { RecordMessage } from './record.ts'
+import type { TakeUpInterrupted } from './interrupted-request.ts'
+import type { RecordChunk } from './record.ts'
 import { asHandoverError, failedRow, sentRow } from './rows.ts'
 import { type ApplyReports, notRecorded, recipientRefusal, releasesUsage, sentEntry, spendBy } from './sent-message.ts'
+import type { RecordedRow } from './store/message-outcomes.ts'
 import type { SuppressRefused } from './suppress-refused.ts'
 
 export type ItemError = { code: string; message: string }
@@ -35,8 +37,15 @@ export type BatchResult = { data: ItemResult[]; total: number; succeeded: number
 /** A draft, or the failure that prevented one. */
 export type Item<D extends Draft> = D | Failure
 
-/** `itemsOf` runs within the time limit of the call, because it may have to fetch attachments. */
-export type SendBatch<D extends Draft> = (itemsOf: () => MaybePromise<Item<D>[]>, actor: Actor) => Promise<BatchResult>
+/**
+ * `itemsOf` runs within the time limit of the call, because it may have to fetch attachments. With an idempotency claim,
+ * the ids of the drafts are derived from it. `recorded` is set if the response was stored together with the messages.
+ */
+export type SendBatch<D extends Draft> = (
+  itemsOf: () => MaybePromise<Item<D>[]>,
+  actor: Actor,
+  claim: IdempotencyClaim | undefined,
+) => Promise<{ body: BatchResult; recorded?: true }>
 
 /** Measured from the start of the call. Items that have not started by then are not sent. */
 const timeLimitMs = 300_000
@@ -71,8 +80,6 @@ const failedItem = (index: number, error: ItemError, id: string | null = null): 
   error,
 })
 
-const closingFailed = 'usage reservation not closed'
-
 const notRecordedItem: ItemError = { code: 'MESSAGE_NOT_RECORDED', message: notRecorded }
 
 const providerError = (message: string): ItemError => ({ code: 'PROVIDER_ERROR', message })
@@ -82,14 +89,37 @@ const itemErrorOf = (fault: HandoverError): ItemError => {
   return providerError(refusal ? `${refusal}: ${fault.message}` : fault.message)
 }
 
+/** An item of an interrupted batch may have been sent before the interruption, whatever happens to it now. */
+const notSent = ({ mayRepeat }: Draft, reason = 'Not sent'): ItemError =>
+  providerError(
+    mayRepeat
+      ? `${reason}, but an earlier attempt was interrupted and may have sent it.`
+      : `${reason}. It is safe to try again.`,
+  )
+
+/** The result of an item that an earlier, interrupted attempt stored. */
+const recordedItem = (index: number, { id, sent_at, error_message }: RecordedRow): ItemResult =>
+  sent_at === null
+    ? failedItem(index, providerError(error_message ?? ''), id)
+    : { index, id, status: 'sent', error: null }
+
+const responseOf = (data: ItemResult[]): BatchResult => {
+  const succeeded = data.filter(({ status }) => status === 'sent').length
+  return {
+    data: data.sort((a, b) => a.index - b.index),
+    total: data.length,
+    succeeded,
+    failed: data.length - succeeded,
+  }
+}
+
 type Needs<D extends Draft> = {
   channel: ChannelAdapter<D>
   admit: AdmitDraft<D>
   beginHandOver: BeginHandOver<D>
   usage: Usage
-  record: RecordMessage
-  audit: Audit
-  db: Db
+  recordChunk: RecordChunk
+  takeUp: TakeUpInterrupted
   clock: Clock
   log: Log
   applyReports: ApplyReports
@@ -114,23 +144,46 @@ const differenceOf = (reserved: Price, used: Price): Price => ({
   costMicros: (reserved.costMicros ?? 0) - (used.costMicros ?? 0),
 })
 
+type PlacedDraft<D extends Draft> = { index: number; draft: D }
+
 /** A draft, its position in the call, the batch's reservation and this item's part of it. */
-type ReservedItem<D extends Draft> = { index: number; draft: D; reserved: Price; batchReservation: Reservation }
+type ReservedItem<D extends Draft> = PlacedDraft<D> & { reserved: Price; batchReservation: Reservation }
+
+/** What the items of one call share. */
+type Run<D extends Draft> = {
+  handOver: HandOver<D>
+  chunks: BatchChunks<ItemResult>
+  claim: IdempotencyClaim | undefined
+  /** When the call reaches its time limit. */
+  until: number
+}
 
 export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> => {
-  const { channel, admit, beginHandOver, usage, record, audit, db, clock, log, applyReports, concurrency } = needs
+  const { channel, admit, beginHandOver, usage, recordChunk, takeUp, clock, log, applyReports, concurrency } = needs
+
+  /** Reservations of which a part could not be released. They stay stored, and are settled when they expire. */
+  const unreleased = new WeakSet<Reservation>()
+
+  /** Nothing is released twice, so a release whose response was lost can be repeated. */
+  const released = (draft: D, reservation: Reservation, releaseOnce: () => Promise<void>): Promise<void> =>
+    retryOnOutage(releaseOnce).catch((error) => {
+      unreleased.add(reservation)
+      log.error({ err: error, message_id: draft.id }, 'usage release failed')
+    })
 
   /** Releases usage that the item does not need. `left` is what it still uses. */
   const release = ({ draft, batchReservation }: ReservedItem<D>, part: Price, left?: Price): Promise<void> => {
     const spendOf = (price: Price) => ({ ...spendBy(draft), ...price })
-    return logFailure(draft, usage.releasePart(batchReservation, draft.id, spendOf(part), left && spendOf(left)))
+    return released(draft, batchReservation, () =>
+      usage.releasePart(batchReservation, draft.id, spendOf(part), left && spendOf(left)),
+    )
   }
 
-  const logFailure = (draft: D, releasing: Promise<void>): Promise<void> =>
-    releasing.then(
-      () => undefined,
-      (error) => log.error({ err: error, message_id: draft.id }, 'usage release failed'),
-    )
+  /** Deletes the stored reservation of the batch. What is still reserved stays counted. */
+  const close = async (reservation: Reservation): Promise<void> => {
+    if (unreleased.has(reservation)) return
+    await usage.close(reservation).catch((err) => log.error({ err }, 'usage reservation not closed'))
+  }
 
   /** Runs every step before the provider. An item that fails here is neither counted nor stored. */
   const admitItem = async (item: ReservedItem<D>): Promise<{ used: Price; itemReservation: Reservation }> => {
@@ -150,31 +203,34 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
     }
   }
 
-  const recordFailed = async ({ index, draft }: ReservedItem<D>, fault: HandoverError): Promise<ItemResult> => {
+  const addFailed = ({ index, draft }: ReservedItem<D>, fault: HandoverError, chunks: Run<D>['chunks']): void => {
     const at = clock.now()
-    const event = { at, more: { error: fault.message } }
-    try {
-      await record({ message: failedRow(draft, channel.contentOf(draft), fault, at), event })
-      return failedItem(index, itemErrorOf(fault), draft.id)
-    } catch (error) {
-      log.error({ err: error, message_id: draft.id }, 'failed message not recorded')
-      return failedItem(index, itemErrorOf(fault))
-    }
+    chunks.add({
+      recording: {
+        message: failedRow(draft, channel.contentOf(draft), fault, at),
+        event: { at, more: { error: fault.message } },
+      },
+      isSent: false,
+      resultOf: (stored) => failedItem(index, itemErrorOf(fault), stored ? draft.id : null),
+    })
   }
 
-  const recordSent = async ({ index, draft }: ReservedItem<D>, handover: Handover): Promise<ItemResult> => {
+  const addSent = ({ index, draft }: ReservedItem<D>, handover: Handover, chunks: Run<D>['chunks']): void => {
     const at = clock.now()
-    try {
-      await record({ message: sentRow(draft, channel.contentOf(draft), handover, at), event: { at } })
-    } catch (error) {
-      log.error({ err: error, message_id: draft.id }, 'sent message not recorded')
-      return { index, id: null, status: 'sent', error: notRecordedItem }
-    }
-    if (handover.reports) applyReports(draft.by.orgId, draft.id, handover.reports)
-    return { index, id: draft.id, status: 'sent', error: null }
+    const { reports } = handover
+    chunks.add({
+      recording: { message: sentRow(draft, channel.contentOf(draft), handover, at), event: { at } },
+      isSent: true,
+      resultOf: (stored) =>
+        stored
+          ? { index, id: draft.id, status: 'sent', error: null }
+          : { index, id: null, status: 'sent', error: notRecordedItem },
+      onStored: reports && (() => applyReports(draft.by.orgId, draft.id, reports)),
+    })
   }
 
-  const runItem = async (item: ReservedItem<D>, handOver: HandOver<D>): Promise<ItemResult> => {
+  /** Returns the result of an item that is not stored. The others get theirs when they are. */
+  const runItem = async (item: ReservedItem<D>, run: Run<D>): Promise<ItemResult | undefined> => {
     const { index, draft } = item
     let admitted: Awaited<ReturnType<typeof admitItem>>
     try {
@@ -182,13 +238,18 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
     } catch (error) {
       if (error instanceof Failure) return failedItem(index, errorOf(error))
       log.error({ err: error, message_id: draft.id }, 'batch item check failed')
-      return failedItem(index, providerError('Not sent. It is safe to try again.'))
+      return failedItem(index, notSent(draft))
     }
+    const { used, itemReservation } = admitted
     const releaseAll = () =>
-      Promise.all([release(item, admitted.used), logFailure(draft, usage.release(admitted.itemReservation))])
+      Promise.all([release(item, used), released(draft, itemReservation, () => usage.release(itemReservation))])
+    if (run.claim && !run.claim.isHeld()) {
+      await releaseAll()
+      return failedItem(index, notSent(draft))
+    }
     let handover: Handover
     try {
-      handover = await handOver(draft)
+      handover = await run.handOver(draft)
     } catch (error) {
       if (error instanceof Failure) {
         await releaseAll()
@@ -198,38 +259,37 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
       await needs.suppressRefused(draft, fault)
       log.warn({ err: fault, message_id: draft.id, kind: fault.kind }, 'message handover failed')
       if (releasesUsage(fault)) await releaseAll()
-      return recordFailed(item, fault)
+      addFailed(item, fault, run.chunks)
+      return undefined
     }
-    return recordSent(item, handover)
+    addSent(item, handover, run.chunks)
+    return undefined
   }
 
-  /** Reserves usage for all valid items at once, before the first one is sent. */
-  const reserveAll = async (items: Item<D>[]): Promise<ReservedItem<D>[]> => {
-    const drafts = items.flatMap((item, index) => (item instanceof Failure ? [] : [{ index, draft: item }]))
+  /** Reserves usage for all these items at once, before the first one is sent. */
+  const reserveAll = async (drafts: PlacedDraft<D>[], id: string): Promise<ReservedItem<D>[]> => {
     const [first] = drafts
     if (!first) return []
     const prices = await Promise.all(drafts.map(async ({ draft }) => batchPart(await channel.priceOf(draft))))
     const parts = Object.fromEntries(
       drafts.map(({ draft }, i) => [draft.id, partOf({ ...spendBy(draft), ...(prices[i] as Price) })]),
     )
-    const batchReservation = await usage.reserve(
-      { ...spendBy(first.draft), ...sumOf(prices) },
-      { id: newId('request', clock.millis()), parts },
-    )
+    const batchReservation = await usage.reserve({ ...spendBy(first.draft), ...sumOf(prices) }, { id, parts })
     return drafts.map(({ index, draft }, i) => ({ index, draft, batchReservation, reserved: prices[i] as Price }))
   }
 
-  const runAll = async (items: ReservedItem<D>[], until: number): Promise<ItemResult[]> => {
+  /** Returns the results of the items that are not stored. */
+  const runAll = async (items: ReservedItem<D>[], run: Run<D>): Promise<ItemResult[]> => {
     const results: ItemResult[] = []
-    const handOver = beginHandOver(until)
     const next = items.values()
     const runNext = async (): Promise<void> => {
       for (const item of next) {
-        if (clock.millis() < until) results.push(await runItem(item, handOver))
-        else {
+        if (clock.millis() < run.until) {
+          const result = await runItem(item, run)
+          if (result) results.push(result)
+        } else {
           await release(item, item.reserved)
-          const message = 'Not sent: the batch reached its time limit. It is safe to try again.'
-          results.push(failedItem(item.index, providerError(message)))
+          results.push(failedItem(item.index, notSent(item.draft, 'Not sent: the batch reached its time limit')))
         }
       }
     }
@@ -237,21 +297,34 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
     return results
   }
 
-  return async (itemsOf, actor) => {
+  return async (itemsOf, actor, claim) => {
     const until = clock.millis() + timeLimitMs
     const items = await itemsOf()
-    const reservedItems = await reserveAll(items)
-    const results = await runAll(reservedItems, until)
-    const [first] = reservedItems
-    const closing = first && usage.close(first.batchReservation).catch((err) => log.error({ err }, closingFailed))
-    const invalid = items.flatMap((item, index) => (item instanceof Failure ? [failedItem(index, errorOf(item))] : []))
-    const data = [...results, ...invalid].sort((a, b) => a.index - b.index)
-    const succeeded = data.filter(({ status }) => status === 'sent').length
-    if (first && succeeded > 0) {
-      const entry = sentEntry(first.draft, actor, null, succeeded)
-      await db.tx((tx) => audit(tx, entry)).catch((error) => logFailedWrite(log, error, [entry]))
-    }
-    await closing
-    return { data, total: data.length, succeeded, failed: data.length - succeeded }
+    const drafts = items.flatMap((item, index) => (item instanceof Failure ? [] : [{ index, draft: item }]))
+    const refused = items.flatMap((item, index) => (item instanceof Failure ? [failedItem(index, errorOf(item))] : []))
+    const [first] = drafts
+    if (!first) return { body: responseOf(refused) }
+    const batchId = claimedId('request', claim, clock)
+    const ids = drafts.map(({ draft }) => draft.id)
+    const recorded = claim?.interrupted ? await takeUp(first.draft.by.orgId, ids, [batchId]) : undefined
+    const earlier = drafts.flatMap(({ index, draft }) => {
+      const row = recorded?.get(draft.id)
+      return row ? [recordedItem(index, row)] : []
+    })
+    const reservedItems = await reserveAll(
+      drafts.filter(({ draft }) => !recorded?.has(draft.id)),
+      batchId,
+    )
+    const entryOf = (sent: number) => sentEntry(first.draft, actor, null, sent)
+    const chunks = startChunks<ItemResult>({ record: recordChunk, entryOf, log })
+    const unstored = await runAll(reservedItems, { handOver: beginHandOver(until), chunks, claim, until })
+    const reservation = reservedItems[0]?.batchReservation
+    const bodyOf = (results: ItemResult[]) => responseOf([...refused, ...earlier, ...unstored, ...results])
+    const { results, stored } = await chunks.finish((all) => ({
+      ...(claim && { answer: { claim, status: 200, body: JSON.stringify(bodyOf(all)) } }),
+      ...(reservation?.stored && !unreleased.has(reservation) && { closes: reservation.stored }),
+    }))
+    if (reservation && !stored) await close(reservation)
+    return { body: bodyOf(results), ...(claim && stored && { recorded: true }) }
   }
 }

@@ -8,14 +8,15 @@ import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import { iso } from '../ground/instant.ts'
 import type { Log } from '../ground/log.ts'
-import type { IdempotencyClaim } from '../idempotency/claims.ts'
-import type { Handover, HandoverError } from '../providers/handover.ts'
+import { assertHeld, type Idempotency, type IdempotencyClaim } from '../idempotency/claims.ts'
+import type { Handover } from '../providers/handover.ts'
 import type { Reservation, Usage } from '../usage/reserve.ts'
 import { makeAcceptForLater, type SendRequest, type Unsent } from './accept-for-later.ts'
 import type { AdmitDraft } from './admit-draft.ts'
 import type { ChannelAdapter } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
 import { type BeginHandOver, isTransient } from './hand-over.ts'
+import { answerOfRecorded, type TakeUpInterrupted } from './interrupted-request.ts'
 import type { Recording, RecordMessage } from './record.ts'
 import { asHandoverError, failedRow, sentRow } from './rows.ts'
 import {
@@ -33,7 +34,10 @@ import type { SuppressRefused } from './suppress-refused.ts'
 type Sent = { handover: Handover; reservation: Reservation }
 
 export interface SendMessage<D extends Draft> {
-  /** With an idempotency claim, the response is stored together with the message. */
+  /**
+   * With an idempotency claim, the response is stored together with the message. The id of the draft is then derived
+   * from the claim.
+   */
   single(draft: D, actor: Actor, claim: IdempotencyClaim | undefined): Promise<AcceptedMessage>
 }
 
@@ -43,6 +47,8 @@ type Needs<D extends Draft> = {
   beginHandOver: BeginHandOver<D>
   usage: Usage
   record: RecordMessage
+  takeUp: TakeUpInterrupted
+  idempotency: Pick<Idempotency, 'record'>
   clock: Clock
   log: Log
   applyReports: ApplyReports
@@ -67,7 +73,8 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
     }
   }
 
-  const recordFailed = async (draft: D, reservation: Reservation, fault: HandoverError): Promise<never> => {
+  const recordFailed = async (draft: D, { claim }: SendRequest, unsent: Unsent): Promise<never> => {
+    const { reservation, fault } = unsent
     const isCounted = !releasesUsage(fault)
     if (!isCounted) await usage.release(reservation)
     log.warn({ err: fault, message_id: draft.id, kind: fault.kind }, 'message handover failed')
@@ -79,6 +86,8 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
         return false
       },
     )
+    // The stored row is the outcome of this and of every earlier attempt.
+    if (stored && claim) claim.interrupted = false
     const refusal = recipientRefusal(fault)
     throw new Failure('INTERNAL_ERROR', {
       cause: fault,
@@ -111,16 +120,28 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
     return answer
   }
 
+  /** The response to a request whose earlier, interrupted attempt stored the message. */
+  const answerEarlier = async (draft: D, claim: IdempotencyClaim): Promise<AcceptedMessage | undefined> => {
+    const row = (await needs.takeUp(draft.by.orgId, [draft.id])).get(draft.id)
+    if (!row) return undefined
+    claim.interrupted = false
+    const answer = answerOfRecorded(row)
+    await needs.idempotency.record(claim, 200, JSON.stringify(answer))
+    return answer
+  }
+
   const settleFault = async (draft: D, request: SendRequest, unsent: Unsent): Promise<AcceptedMessage> => {
-    const { fault, reservation } = unsent
+    const { fault } = unsent
     await suppressRefused(draft, fault)
     const queued = needs.onProviderOutage === 'queue' && isTransient(fault) && channel.canBeSentLater(draft)
-    return queued ? later.queue(draft, request, unsent) : recordFailed(draft, reservation, fault)
+    return queued ? later.queue(draft, request, unsent) : recordFailed(draft, request, unsent)
   }
 
   return {
     single: async (draft, actor, claim) => {
       const request = { actor, claim }
+      const earlier = claim?.interrupted ? await answerEarlier(draft, claim) : undefined
+      if (earlier) return earlier
       await passGates(channel.gates, draft, 'single')
       if (draft.scheduledAt) {
         await admit.check(draft, 'single')
@@ -132,6 +153,7 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
       })
       let handover: Handover
       try {
+        assertHeld(claim)
         handover = await beginHandOver()(draft)
       } catch (error) {
         if (error instanceof Failure) {

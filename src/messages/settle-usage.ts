@@ -9,8 +9,12 @@ import type { ReservationRow } from '../usage/store.ts'
 import { findStatuses } from './store/message-outcomes.ts'
 import type { Status } from './store/message-row.ts'
 
-/** Returns how many reservations and leases were settled. */
-export type SettleUsage = () => Promise<number>
+export interface SettleUsage {
+  /** Settles what has expired. Returns how many reservations and leases that were. */
+  expired(): Promise<number>
+  /** Settles these reservations of a request that was interrupted, so that its retry can reserve usage again. */
+  interrupted(orgId: string, reservationIds: string[]): Promise<void>
+}
 
 const chunk = 100
 
@@ -62,12 +66,25 @@ export const makeSettleUsage = ({ db, expired }: Needs): SettleUsage => {
     }
   }
 
-  return async () => {
-    for (let total = 0; ; ) {
-      const rows = await expired.find(chunk)
-      const messages = await findMessages(rows)
-      for (const row of rows) if (await settle(row, messages)) total++
-      if (rows.length < chunk) return total + (await returnLeases())
-    }
+  /** Returns how many were settled. */
+  const settleAll = async (rows: ReservationRow[]): Promise<number> => {
+    const messages = await findMessages(rows)
+    let settled = 0
+    for (const row of rows) if (await settle(row, messages)) settled++
+    return settled
+  }
+
+  return {
+    expired: async () => {
+      for (let total = 0; ; ) {
+        const rows = await expired.find(chunk)
+        total += await settleAll(rows)
+        if (rows.length < chunk) return total + (await returnLeases())
+      }
+    },
+    interrupted: async (orgId, reservationIds) => {
+      const rows = await expired.findOf(orgId, reservationIds)
+      if (rows.length > 0) await settleAll(rows)
+    },
   }
 }

@@ -37,8 +37,11 @@ export type CreateOrgInput = {
 
 export interface CreateOrg {
   create(input: CreateOrgInput): Promise<CreatedOrg>
-  /** Creates the first org of an empty database. Returns undefined if one exists. Safe to call concurrently. */
-  createFirst(): Promise<CreatedOrg | undefined>
+  /**
+   * Creates the first org of an empty database. Returns undefined if one exists. Safe to call concurrently. `save` keeps
+   * the credentials before the org exists: if it fails, nothing is created, and the next start tries again.
+   */
+  createFirst(save: (created: CreatedOrg) => Promise<void>): Promise<CreatedOrg | undefined>
 }
 
 type Needs = {
@@ -166,7 +169,7 @@ export const makeCreateOrg = (needs: Needs): CreateOrg => {
       const prepared = await prepare(input)
       return db.tx((tx) => insertAll(tx, input, prepared))
     },
-    createFirst: async () => {
+    createFirst: async (save) => {
       if (await db.row(anyOrg)) return undefined
       const input: CreateOrgInput = { name: 'First organisation', plan: 'enterprise', withSenders: true }
       const prepared = await prepare(input)
@@ -174,7 +177,9 @@ export const makeCreateOrg = (needs: Needs): CreateOrg => {
         // The process that inserts this row first creates the org. The others wait here and then see the row.
         const first = await tx.row(claimSetting, { name: 'first_run', value: JSON.stringify(true), at: clock.now() })
         if (!first || (await tx.row(anyOrg))) return undefined
-        return insertAll(tx, input, prepared)
+        const created = await insertAll(tx, input, prepared)
+        await save(created)
+        return created
       })
     },
   }

@@ -2,6 +2,7 @@
 import { assertNotInTransaction } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import type { Log } from '../ground/log.ts'
+import { markChanged } from '../ground/request-context.ts'
 import { inSpan } from '../ground/tracing.ts'
 import { type Handover, HandoverError, type HandoverFault } from './handover.ts'
 
@@ -179,6 +180,7 @@ export const makeFailoverProvider = <M extends Message>(
 
   const send = async (message: M): Promise<Handover> => {
     assertNotInTransaction(text.handingOver)
+    markChanged()
     const able = links.filter(({ provider }) => provider.accepts?.(message) !== false)
     if (able.length === 0) {
       throw new HandoverError('refused', name, `No configured ${text.provider} can send this kind of message.`)

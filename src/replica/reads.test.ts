@@ -3,7 +3,7 @@ import type { Db } from '../db/pool.ts'
 import { isReplicaFault, makeReads, readsFromPrimary } from './reads.ts'
 import type { ReplicaWatch } from './watch-replica.ts'
 
-const statement = { name: 'some.read', text: 'select 1', params: [] }
+const statement = { name: 'some.read', text: 'select 1', params: [], changes: false }
 
 const errorWith = (code: string): Error => Object.assign(new Error(code), { code })
 

@@ -1,23 +1,69 @@
 /** Whether the service can handle requests: its database accepts writes, the worker of this process runs, and it does not stop. */
+import { isOutage } from '../db/faults.ts'
 import type { Db } from '../db/pool.ts'
+import { probeRoom } from '../db/probe-room.ts'
+import type { RefusedWrites } from '../db/refused-writes.ts'
 import type { Clock } from '../ground/clock.ts'
 import { writeSetting } from './store.ts'
 
-type Needs = { db: Db; clock: Clock; workerRuns: () => boolean; stopping: () => boolean }
+type Needs = {
+  db: Db
+  clock: Clock
+  refusedWrites: RefusedWrites
+  workerRuns: () => boolean
+  stopping: () => boolean
+}
 
 /** Anyone may ask, so a result is shared for this long. */
 const sharedMs = 500
+/** Nobody waits longer for a probe, and after this time another one may start: its connection may be dead. */
+const waitMs = 5_000
 
-/** Throws when the service is not ready. A read would succeed on a full disk and on a standby, so it writes. */
-export const makeReadiness = ({ db, clock, workerRuns, stopping }: Needs): (() => Promise<void>) => {
-  let shared: { until: number; result: Promise<unknown> } | undefined
-  const probe = (): Promise<unknown> =>
-    db.change(writeSetting, { name: 'readiness_probe', value: JSON.stringify(clock.now()), at: clock.now() })
+const within = async (ms: number, work: Promise<void>): Promise<void> => {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error('the database does not answer')), ms)
+  await Promise.race([work, late]).finally(() => clearTimeout(timer))
+}
+
+type Probe = { startedAt: number; endedAt: number | undefined; result: Promise<void> }
+
+/**
+ * Throws when the service is not ready. A read would succeed on a standby, so it writes one row. That row fits on a full
+ * disk, where sends fail: once a write was refused for want of room, a probe that takes room decides until it succeeds.
+ */
+export const makeReadiness = (needs: Needs): (() => Promise<void>) => {
+  const { db, clock, refusedWrites, workerRuns, stopping } = needs
+  let latest: Probe | undefined
+
+  const probe = async (): Promise<void> => {
+    const refused = refusedWrites.total()
+    await db.change(writeSetting, { name: 'readiness_probe', value: JSON.stringify(clock.now()), at: clock.now() })
+    if (!refusedWrites.any()) return
+    await probeRoom(db).catch((error) => {
+      // Anything else, such as a role that must not create temporary tables, says nothing about room.
+      if (isOutage(error)) throw error
+    })
+    refusedWrites.settle(refused)
+  }
+
+  const isRecent = ({ startedAt, endedAt }: Probe, now: number): boolean =>
+    endedAt === undefined ? now - startedAt < waitMs : now - endedAt < sharedMs
+
+  const sharedProbe = (): Promise<void> => {
+    const now = performance.now()
+    if (latest && isRecent(latest, now)) return latest.result
+    const own: Probe = { startedAt: now, endedAt: undefined, result: probe() }
+    const end = (): void => {
+      own.endedAt = performance.now()
+    }
+    own.result.then(end, end)
+    latest = own
+    return own.result
+  }
+
   return async () => {
     if (stopping()) throw new Error('the service stops')
     if (!workerRuns()) throw new Error('the worker has not started')
-    const now = performance.now()
-    if (!shared || shared.until <= now) shared = { until: now + sharedMs, result: probe() }
-    await shared.result
+    await within(waitMs, sharedProbe())
   }
 }

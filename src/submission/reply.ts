@@ -1,5 +1,7 @@
 /** Maps error codes of the catalogue to SMTP replies. */
+import { refusalInOutage } from '../db/refuse-in-outage.ts'
 import { type Code, Failure, invalid, retryAfterOf, typeOf } from '../ground/errors.ts'
+import { currentRequest } from '../ground/request-context.ts'
 import { HandoverError } from '../providers/handover.ts'
 
 export type Reply = { code: number; text: string }
@@ -86,6 +88,8 @@ export const smtpRefusal = (failure: Failure, stage: Stage, requestId: string): 
   return Object.assign(new Error(text), { responseCode: code })
 }
 
-/** Wraps any other error as INTERNAL_ERROR. */
-export const asFailure = (error: unknown): Failure =>
-  error instanceof Failure ? error : new Failure('INTERNAL_ERROR', { cause: error })
+/** Wraps any other error as INTERNAL_ERROR, or as UNAVAILABLE if the message was certainly not accepted. */
+export const asFailure = (error: unknown): Failure => {
+  if (error instanceof Failure) return error
+  return refusalInOutage(error, currentRequest()) ?? new Failure('INTERNAL_ERROR', { cause: error })
+}

@@ -1,6 +1,6 @@
 /** Handles the commands of SMTP sessions: limits each session and passes its messages to `submit`. */
 import type { SMTPServerDataStream, SMTPServerOptions, SMTPServerSession } from 'smtp-server'
-import { Failure, invalid, malformed } from '../ground/errors.ts'
+import { Failure, invalid, isUnlogged, malformed } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import { parseIp } from '../ground/ip-address.ts'
 import type { Log } from '../ground/log.ts'
@@ -108,7 +108,7 @@ const makeStep =
       } catch (error) {
         const failure = asFailure(error)
         const fields = { stage, code: failure.code, request_id: requestId, session: session.id }
-        if (failure.code === 'INTERNAL_ERROR' && !failure.detail.logged) {
+        if (isUnlogged(failure)) {
           log.error({ ...fields, err: failure.cause ?? failure }, 'smtp command failed')
         } else log.info(fields, 'smtp command refused')
         return { refused: smtpRefusal(failure, stage, requestId) }

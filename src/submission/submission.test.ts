@@ -1,5 +1,6 @@
 import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { interrupt } from '../../test/clients/interrupt.ts'
 import { watchTables } from '../../test/expect/refusal.ts'
 import type { CreatedOrg } from '../operator/create-org.ts'
 import { connectSmtp, mailer, outboxOf, startSubmissionService } from './harness.ts'
@@ -263,6 +264,15 @@ describe('a message over SMTP', () => {
     ]
     expect(fourth.id).toBe(third.id)
     expect(String((await outboxOf(t, 'bare@example.com'))[0]?.raw)).not.toMatch(/idempotency/i)
+  })
+
+  test('S-015 that is repeated after a crash is sent once, and the reply has the id of the first', async () => {
+    const headers = { 'Idempotency-Key': 'crashed' }
+    const again = () => mailer(t.port, acme.keys.live)(plain('crashed@example.com', { headers }))
+    const first = await again()
+    await interrupt(t, 'crashed')
+    expect((await again()).response).toBe(first.response)
+    expect(await outboxOf(t, 'crashed@example.com')).toHaveLength(1)
   })
 
   test('that is rejected releases its idempotency key', async () => {

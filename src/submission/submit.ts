@@ -57,7 +57,7 @@ export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit 
     claim: IdempotencyClaim | undefined,
   ): Promise<string> => {
     try {
-      return (await send.single(await drafts.single(caller, body), actor, claim)).id
+      return (await send.single(await drafts.single(caller, body, claim), actor, claim)).id
     } catch (error) {
       const tookEffect = error instanceof Failure && error.detail.done
       if (claim && !tookEffect) {

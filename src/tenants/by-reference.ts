@@ -3,6 +3,7 @@ import type { Actor } from '../audit/append.ts'
 import type { Db } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
 import { Failure } from '../ground/errors.ts'
+import { withoutEffect } from '../ground/request-context.ts'
 import type { Scope } from '../ground/scope.ts'
 import type { CreateTenants } from './create.ts'
 import { foldedRef } from './shapes.ts'
@@ -52,7 +53,8 @@ export const makeTenantsByReference = ({ db, create, trusted }: Needs): TenantsB
   return {
     find,
     findOrCreate: async (scope, actor, ref) =>
-      (await find(scope.orgId, ref)) ?? assertActive(await create.createByReference(scope, actor, ref)),
+      (await find(scope.orgId, ref)) ??
+      assertActive(await withoutEffect(() => create.createByReference(scope, actor, ref))),
     forgetOrg: copies.forgetOrg,
     forgetAll: copies.clear,
   }

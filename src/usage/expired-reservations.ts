@@ -6,6 +6,7 @@ import { linesOfParts } from './lines.ts'
 import {
   findExpired,
   findExpiredLeases,
+  findReservations,
   postponeExpired,
   type ReservationRow,
   returnLease,
@@ -14,6 +15,8 @@ import {
 
 export interface ExpiredReservations {
   find(limit: number): Promise<ReservationRow[]>
+  /** Reservations of a request that was interrupted, whether or not they have expired. */
+  findOf(orgId: string, ids: string[]): Promise<ReservationRow[]>
   /** Deletes the reservation. Releases the usage of these messages and keeps that of the others counted. */
   settle(row: ReservationRow, releasedIds: ReadonlySet<string>): Promise<void>
   /** Leaves the reservation to a message that has yet to be sent. */
@@ -26,6 +29,7 @@ type Needs = { db: Db; clock: Clock }
 
 export const makeExpiredReservations = ({ db, clock }: Needs): ExpiredReservations => ({
   find: (limit) => db.rows(findExpired, { now: clock.now(), limit }),
+  findOf: (orgId, ids) => db.rows(findReservations, { orgId, ids }),
   settle: async ({ org_id: orgId, id, expires_at: expiresAt, reserved_at: at, parts }, releasedIds) => {
     const released = Object.entries(parts).filter(([messageId]) => releasedIds.has(messageId))
     const lines = linesOfParts(orgId, Object.fromEntries(released), at)

@@ -1,5 +1,5 @@
 import { makeBatcher } from '../db/batch.ts'
-import type { Db } from '../db/pool.ts'
+import type { Db, Runner } from '../db/pool.ts'
 import type { Line, Spend } from './lines.ts'
 import { releaseUsage } from './store.ts'
 
@@ -14,6 +14,25 @@ type StoredPart = {
 
 export type Release = { lines: Line[]; stored?: StoredPart | undefined }
 
+export const releaseAllWith = async (runner: Pick<Runner, 'change'>, releases: Release[]): Promise<void> => {
+  const lines = releases.flatMap((release, i) => release.lines.map((line) => ({ ...line, n: i + 1 })))
+  const stored = releases.map((release) => release.stored)
+  await runner.change(releaseUsage, {
+    storedOrgs: stored.map((part) => part?.orgId ?? null),
+    ids: stored.map((part) => part?.id ?? null),
+    claims: stored.map((part) => part?.claim ?? null),
+    messageIds: stored.map((part) => part?.messageId ?? null),
+    left: stored.map((part) => (part?.left ? JSON.stringify(part.left) : null)),
+    lineRelease: lines.map((line) => line.n),
+    orgIds: lines.map((line) => line.orgId),
+    subjects: lines.map((line) => line.subject),
+    environments: lines.map((line) => line.environment),
+    measures: lines.map((line) => line.measure),
+    periods: lines.map((line) => line.period),
+    amounts: lines.map((line) => line.amount),
+  })
+}
+
 export const makeRelease = ({ db }: { db: Db }): ((release: Release) => Promise<void>) => {
   let unstored = 0
   const releases = makeBatcher<Release, void>({
@@ -22,22 +41,7 @@ export const makeRelease = ({ db }: { db: Db }): ((release: Release) => Promise<
     caller: ({ stored }) => (stored ? `${stored.orgId} ${stored.id}` : String(unstored++)),
     onePerCaller: true,
     run: async (batch) => {
-      const lines = batch.flatMap((release, i) => release.lines.map((line) => ({ ...line, n: i + 1 })))
-      const stored = batch.map((release) => release.stored)
-      await db.change(releaseUsage, {
-        storedOrgs: stored.map((part) => part?.orgId ?? null),
-        ids: stored.map((part) => part?.id ?? null),
-        claims: stored.map((part) => part?.claim ?? null),
-        messageIds: stored.map((part) => part?.messageId ?? null),
-        left: stored.map((part) => (part?.left ? JSON.stringify(part.left) : null)),
-        lineRelease: lines.map((line) => line.n),
-        orgIds: lines.map((line) => line.orgId),
-        subjects: lines.map((line) => line.subject),
-        environments: lines.map((line) => line.environment),
-        measures: lines.map((line) => line.measure),
-        periods: lines.map((line) => line.period),
-        amounts: lines.map((line) => line.amount),
-      })
+      await releaseAllWith(db, batch)
       return batch.map(() => undefined)
     },
   })

@@ -32,7 +32,7 @@ import {
 } from './lines.ts'
 import { secondsToNextDay, secondsToNextMonth } from './periods.ts'
 import { monthlyQuota } from './plan-limits.ts'
-import { makeRelease } from './release.ts'
+import { makeRelease, releaseAllWith } from './release.ts'
 import { type AllowanceRow, findAllowance, readNamedCounters, settleUsage } from './store.ts'
 
 /** Reserved usage. It is released if the message is not handed to the provider. */
@@ -69,6 +69,8 @@ export interface Usage {
   /** Throws the same errors as `reserve`, without reserving anything. */
   check(spend: Spend): Promise<void>
   release(reservation: Reservation): Promise<void>
+  /** Releases what `reserveWith` reserved, in the transaction that undoes what the usage was for. */
+  releaseWith(tx: Tx, reservation: Reservation): Promise<void>
   /**
    * Releases usage of one message of a batch, in the day and month in which it was reserved. `left` is what the message
    * still uses.
@@ -217,6 +219,7 @@ export const makeUsage = ({ db, clock, log, trusted }: Needs): Usage => {
       if (draw) leases.giveBack(draw)
       else await release({ lines, stored: stored && { ...stored, messageId: stored.id } })
     },
+    releaseWith: (tx, { lines }) => releaseAllWith(tx, [{ lines }]),
     releasePart: async ({ at, stored, draw }, messageId, part, left) => {
       if (draw) leases.giveBack(draw)
       else

@@ -1,4 +1,4 @@
-import { statement } from '../db/statement.ts'
+import { statement, unseen } from '../db/statement.ts'
 import type { Plan } from '../orgs/plans.ts'
 import type { Parts, SettledUsage } from './lines.ts'
 
@@ -196,6 +196,13 @@ export const findExpired = statement<{ now: Date; limit: number }, ReservationRo
    limit :limit`,
 )
 
+export const findReservations = statement<{ orgId: string; ids: string[] }, ReservationRow>(
+  'usage.find_reservations',
+  `select org_id, id, claim, reserved_at, expires_at, parts
+   from usage_reservations
+   where org_id = :orgId and id = any(:ids::text[])`,
+)
+
 /** Applies only while nobody has taken the reservation over since it was read. */
 export const postponeExpired = statement<{ orgId: string; id: string; expiresAt: Date; until: Date }>(
   'usage.postpone_expired',
@@ -293,3 +300,6 @@ export const readKeyCounters = statement<
      and c.used > 0
    order by c.subject`,
 )
+
+/** Usage without a message is released when its reservation or lease expires. */
+unseen(reserveUsage, releaseUsage, leaseUsage, returnLease, settleUsage)

@@ -5,7 +5,7 @@ import { type Verifier, verifier, wrong } from '../../test/clients/verifier.ts'
 import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
 import { startTestService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
-import { makeCodeHashes, newCode } from './one-time-code.ts'
+import { makeOneTimeCodes } from './one-time-code.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())
@@ -171,25 +171,36 @@ describe('retention', () => {
 
 describe('codes and their hashes', () => {
   test('SD-17 live codes are random digits of the given length with leading zeros, test codes are fixed', () => {
-    const codes = Array.from({ length: 5_000 }, () => newCode('live', 4))
+    const { codeOf } = makeOneTimeCodes({ masterKey: randomBytes(32), previous: [] })
+    const codes = Array.from({ length: 5_000 }, () => codeOf(newId('verification'), 'live', 4))
     expect(codes.every((code) => /^\d{4}$/.test(code))).toBe(true)
     expect(codes.some((code) => code.startsWith('0'))).toBe(true)
     expect(new Set(codes).size).toBeGreaterThan(3_000)
-    expect(newCode('live', 10)).toMatch(/^\d{10}$/)
-    expect([4, 6, 10].map((length) => newCode('test', length))).toEqual(['1234', '123456', '1234567890'])
+    const id = newId('verification')
+    expect(codeOf(id, 'live', 10)).toMatch(/^\d{10}$/)
+    expect([4, 6, 10].map((length) => codeOf(id, 'test', length))).toEqual(['1234', '123456', '1234567890'])
+  })
+
+  test('the code of a verification follows from its id and the master key, and is another for each of them', () => {
+    const [masterKey, id] = [randomBytes(32), newId('verification')]
+    const { codeOf } = makeOneTimeCodes({ masterKey, previous: [] })
+    expect(makeOneTimeCodes({ masterKey, previous: [] }).codeOf(id, 'live', 10)).toBe(codeOf(id, 'live', 10))
+    expect(codeOf(newId('verification'), 'live', 10)).not.toBe(codeOf(id, 'live', 10))
+    const foreign = makeOneTimeCodes({ masterKey: randomBytes(32), previous: [masterKey] })
+    expect(foreign.codeOf(id, 'live', 10)).not.toBe(codeOf(id, 'live', 10))
   })
 
   test('S-045 the stored hash depends on the master key and the verification, so trying all codes finds nothing', async () => {
     const { id, code } = await pending(own, { code_length: 4 })
     const { code_hash } = await own.stored(id)
-    const foreign = makeCodeHashes({ masterKey: randomBytes(32), previous: [] })
+    const foreign = makeOneTimeCodes({ masterKey: randomBytes(32), previous: [] })
     const all = Array.from({ length: 10_000 }, (_, n) => foreign.of(id, String(n).padStart(4, '0')))
     expect(all).not.toContain(code_hash)
     const masterKey = Buffer.alloc(32, 7)
-    const hashes = makeCodeHashes({ masterKey, previous: [] })
+    const hashes = makeOneTimeCodes({ masterKey, previous: [] })
     expect(hashes.of(id, code)).toBe(code_hash)
     expect(hashes.of(newId('verification'), code)).not.toBe(code_hash)
-    const rotated = makeCodeHashes({ masterKey: randomBytes(32), previous: [masterKey] })
+    const rotated = makeOneTimeCodes({ masterKey: randomBytes(32), previous: [masterKey] })
     expect(rotated.all(id, code)).toContain(code_hash)
   })
 

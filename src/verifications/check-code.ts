@@ -4,7 +4,7 @@ import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { isId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
-import type { CodeHashes } from './one-time-code.ts'
+import type { OneTimeCodes } from './one-time-code.ts'
 import { keptMs } from './retention.ts'
 import type { CheckedVerification, Denial } from './shapes.ts'
 import { checkCodes } from './store.ts'
@@ -15,7 +15,7 @@ export type CheckCodeOf = (scope: Scope, id: string, code: string) => Promise<Ch
 type Verdict = 'approved' | Denial
 type Guess = { scope: Scope; id: string; hash: string; previousHashes: string }
 
-type Needs = { db: Db; clock: Clock; hashes: CodeHashes }
+type Needs = { db: Db; clock: Clock; hashes: OneTimeCodes }
 
 const shown = (id: string, verdict: Verdict): CheckedVerification =>
   verdict === 'approved' ? { id, status: 'approved' } : { id, status: 'denied', reason: verdict }

@@ -9,7 +9,7 @@ import { makeAdmitStart } from './admit-start.ts'
 import { hour } from './ceilings.ts'
 import { makeCheckCode } from './check-code.ts'
 import { makeCodeOutcomes } from './code-outcomes.ts'
-import { makeCodeHashes } from './one-time-code.ts'
+import { makeOneTimeCodes } from './one-time-code.ts'
 import { makeVerificationRetention } from './retention.ts'
 import { makeSendCode } from './send-code.ts'
 import { makeStartCode } from './start.ts'
@@ -31,7 +31,7 @@ type Needs = {
 export const openVerifications = (needs: Needs) => {
   const { db, clock, log, usage, suppress, messages, windowMs = hour } = needs
   const { codes } = messages
-  const hashes = makeCodeHashes({ masterKey: needs.masterKey, previous: needs.previousMasterKeys })
+  const hashes = makeOneTimeCodes({ masterKey: needs.masterKey, previous: needs.previousMasterKeys })
   /** For reports about messages and codes alike. */
   const outcomes = makeCodeOutcomes({ db, clock, log, suppress, messages: messages.outcomes })
   const send = makeSendCode({
@@ -44,6 +44,7 @@ export const openVerifications = (needs: Needs) => {
   return {
     outcomes,
     start: makeStartCode({
+      db,
       clock,
       usage,
       codes,

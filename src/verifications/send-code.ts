@@ -1,8 +1,10 @@
 /** Hands a stored code to the provider. If the provider does not take it, the verification is withdrawn. */
-import { isDatabaseFault } from '../db/faults.ts'
+import { isDatabaseFault, lostConnection } from '../db/faults.ts'
+import { retryOnOutage } from '../db/outage.ts'
 import type { Db } from '../db/pool.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
+import { assertHeld, type IdempotencyClaim } from '../idempotency/claims.ts'
 import type { ChannelAdapter } from '../messages/channel-adapter.ts'
 import type { Draft } from '../messages/draft.ts'
 import { type BeginHandOver, isTransient } from '../messages/hand-over.ts'
@@ -17,7 +19,7 @@ export type CodePipeline<D extends Draft> = { channel: ChannelAdapter<D>; beginH
 
 export type SendCode = <D extends Draft>(
   pipeline: CodePipeline<D>,
-  sent: { draft: D; code: string; reservation: Reservation },
+  sent: { draft: D; code: string; reservation: Reservation; claim: IdempotencyClaim | undefined },
 ) => Promise<void>
 
 type Needs = {
@@ -31,17 +33,21 @@ type Needs = {
 const unavailable = 'The provider is unavailable, and the code was not sent. Retry later.'
 
 export const makeSendCode = ({ db, log, usage, applyReports, suppressRefused }: Needs): SendCode => {
-  /** The caller never gets the id, so a row that cannot be deleted now does no harm until it is swept. */
+  /**
+   * Deletes the verification and releases its usage. The response does not wait for a database that is down: the caller
+   * never gets the id, so a row that is deleted later does no harm.
+   */
   const withdraw = async ({ id, by }: Draft, released: Reservation | undefined): Promise<void> => {
-    const settled = await Promise.allSettled([
-      db.change(deleteVerification, { orgId: by.orgId, id }),
-      released && usage.release(released),
-    ])
-    for (const result of settled) {
-      if (result.status === 'rejected') {
-        log.error({ err: result.reason, verification_id: id }, 'verification not withdrawn')
-      }
-    }
+    const logFailure = (error: unknown) => log.error({ err: error, verification_id: id }, 'verification not withdrawn')
+    const withdrawn = () =>
+      db.tx(async (tx) => {
+        const deleted = await tx.change(deleteVerification, { orgId: by.orgId, id })
+        if (deleted > 0 && released) await usage.releaseWith(tx, released)
+      })
+    await withdrawn().catch((error) => {
+      if (!lostConnection(error)) return logFailure(error)
+      void retryOnOutage(withdrawn).catch(logFailure)
+    })
   }
 
   /** A provider may repeat the content in its reply, and a code must not be logged. */
@@ -50,7 +56,8 @@ export const makeSendCode = ({ db, log, usage, applyReports, suppressRefused }: 
     log.warn({ verification_id: id, kind, provider, reason }, 'code handover failed')
   }
 
-  return async ({ beginHandOver }, { draft, code, reservation }) => {
+  return async ({ beginHandOver }, { draft, code, reservation, claim }) => {
+    assertHeld(claim)
     try {
       const { reports } = await beginHandOver()(draft)
       if (reports) applyReports(draft.by.orgId, draft.id, reports)

@@ -1,9 +1,11 @@
 /** Starts a verification: refuses what must not be sent, stores the hash of a new code, and sends the code. */
+import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
-import { newId, timeOfId } from '../ground/ids.ts'
+import { timeOfId } from '../ground/ids.ts'
 import { iso } from '../ground/instant.ts'
 import { isPremium } from '../ground/phone-number.ts'
+import { claimedId, type IdempotencyClaim } from '../idempotency/claims.ts'
 import type { ChannelAdapter } from '../messages/channel-adapter.ts'
 import { appliesTo, type Draft, passGates } from '../messages/draft.ts'
 import type { Messages } from '../messages/open-messages.ts'
@@ -14,23 +16,37 @@ import type { Reservation, Usage } from '../usage/reserve.ts'
 import type { AdmitStart } from './admit-start.ts'
 import { ceilingsOf } from './ceilings.ts'
 import { emailOfCode, smsOfCode } from './draft-code.ts'
-import { type CodeHashes, newCode } from './one-time-code.ts'
+import type { OneTimeCodes } from './one-time-code.ts'
 import type { SendCode } from './send-code.ts'
 import type { StartedVerification, StartVerification } from './shapes.ts'
+import { resumeVerification } from './store.ts'
 
-export type StartCode = (caller: DraftCaller, body: StartVerification) => Promise<StartedVerification>
+export type StartCode = (
+  caller: DraftCaller,
+  body: StartVerification,
+  claim: IdempotencyClaim | undefined,
+) => Promise<StartedVerification>
 
 type Needs = {
+  db: Db
   clock: Clock
   usage: Usage
   codes: Messages['codes']
-  hashes: CodeHashes
+  hashes: OneTimeCodes
   admit: AdmitStart
   send: SendCode
 }
 
 /** What is stored and sent. */
-type Prepared<D extends Draft> = { draft: D; code: string; body: StartVerification }
+type Prepared<D extends Draft> = {
+  draft: D
+  code: string
+  body: StartVerification
+  claim: IdempotencyClaim | undefined
+}
+
+/** A verification that is stored and whose code may be sent. */
+type Accepted = { reservation: Reservation; expiresAt: Date }
 
 /** The sandbox sender writes to members only. These checks need the look-up of suppressions before them. */
 const passLateGates = async <D extends Draft>(
@@ -44,23 +60,41 @@ const passLateGates = async <D extends Draft>(
   await passGates(channel.lateGates, draft, 'code')
 }
 
-export const makeStartCode = ({ clock, usage, codes, hashes, admit, send }: Needs): StartCode => {
-  /** Runs every check, and stores the verification if all pass. */
-  const accept = async <D extends Draft>(
-    channel: ChannelAdapter<D>,
+export const makeStartCode = ({ db, clock, usage, codes, hashes, admit, send }: Needs): StartCode => {
+  /** Takes up the verification that an interrupted request has stored. Its usage and its ceilings are counted. */
+  const resume = async <D extends Draft>(
     { draft, code, body }: Prepared<D>,
-    expiresAt: Date,
-  ): Promise<Reservation> => {
+    reservation: Reservation,
+  ): Promise<Accepted | undefined> => {
+    const { id, by } = draft
+    const now = clock.now()
+    const row = await db.row(resumeVerification, {
+      orgId: by.orgId,
+      id,
+      codeHash: hashes.of(id, code),
+      now,
+      renewedUntil: new Date(now.getTime() + body.ttl_seconds * 1000),
+    })
+    return row && { reservation, expiresAt: row.expires_at }
+  }
+
+  /** Runs every check, and stores the verification if all pass. */
+  const accept = async <D extends Draft>(channel: ChannelAdapter<D>, prepared: Prepared<D>): Promise<Accepted> => {
+    const { draft, code, body, claim } = prepared
     const { orgId, tenantId, environment, projectId } = draft.by
     if (draft.channel === 'sms' && isPremium(body.to)) throw new Failure('UNDELIVERABLE_DESTINATION')
     await passGates(channel.gates, draft, 'code')
     await passLateGates(channel, draft, codes.findSuppressed)
     const { sandbox, ...price } = await channel.priceOf(draft)
+    const spend = await usage.prepare({ ...spendBy(draft), ...price })
+    const resumed = claim?.interrupted && (await resume(prepared, spend))
+    if (resumed) return resumed
     // A code does not count against the day's sandbox messages, but needs one to be left.
     if (sandbox) await usage.check({ ...spendBy(draft), units: 0, sandbox })
     const recipients = channel.recipientsOf(draft)
     const [destination] = recipients.values as [string]
-    return admit({
+    const expiresAt = new Date(draft.createdAt.getTime() + body.ttl_seconds * 1000)
+    const reservation = await admit({
       verification: {
         orgId,
         id: draft.id,
@@ -83,23 +117,25 @@ export const makeStartCode = ({ clock, usage, codes, hashes, admit, send }: Need
         destination,
         rateLimitKey: body.rate_limit_key,
       }),
-      spend: await usage.prepare({ ...spendBy(draft), ...price }),
+      spend,
     })
+    return { reservation, expiresAt }
   }
 
-  return async (caller, body) => {
+  return async (caller, body, claim) => {
     const by = await codes.sentBy(caller)
-    const id = newId('verification', clock.millis())
+    const id = claimedId('verification', claim, clock)
     const createdAt = new Date(timeOfId(id))
-    const expiresAt = new Date(createdAt.getTime() + body.ttl_seconds * 1000)
-    const code = newCode(by.environment, body.code_length)
-    const start = async <D extends Draft>(pipeline: Parameters<typeof send<D>>[0], draft: D): Promise<void> => {
-      const reservation = await accept(pipeline.channel, { draft, code, body }, expiresAt)
-      await send(pipeline, { draft, code, reservation })
+    const code = hashes.codeOf(id, by.environment, body.code_length)
+    const start = async <D extends Draft>(pipeline: Parameters<typeof send<D>>[0], draft: D): Promise<Date> => {
+      const { reservation, expiresAt } = await accept(pipeline.channel, { draft, code, body, claim })
+      await send(pipeline, { draft, code, reservation, claim })
+      return expiresAt
     }
     const given = { id, createdAt, by, code }
-    if (body.channel === 'sms') await start(codes.sms, smsOfCode(given, body))
-    else await start(codes.email, emailOfCode(given, body))
+    const expiresAt = await (body.channel === 'sms'
+      ? start(codes.sms, smsOfCode(given, body))
+      : start(codes.email, emailOfCode(given, body)))
     return { id, status: 'pending', channel: body.channel, expires_at: iso(expiresAt) }
   }
 }

@@ -45,6 +45,21 @@ export const insertVerifications = statement<{
        dlt_template_id, created_at, expires_at)`,
 )
 
+/**
+ * Takes up a verification whose request was interrupted before its response. Its code is sent again, so an expired one
+ * gets a new end.
+ */
+export const resumeVerification = statement<
+  { orgId: string; id: string; codeHash: string; now: Date; renewedUntil: Date },
+  { expires_at: Date }
+>(
+  'verifications.resume',
+  `update verifications set code_hash = :codeHash,
+     expires_at = case when expires_at <= :now then :renewedUntil else expires_at end
+   where org_id = :orgId and id = :id
+   returning expires_at`,
+)
+
 /** A code that was not sent cannot be checked. */
 export const deleteVerification = statement<{ orgId: string; id: string }>(
   'verifications.delete',

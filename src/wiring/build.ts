@@ -73,6 +73,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const ready = makeReadiness({
     db: foundation.db,
     clock: foundation.clock,
+    refusedWrites: foundation.refusedWrites,
     workerRuns: () => (!withWorker || worker.isRunning()) && (withWorker || (peers?.workersRun() ?? true)),
     stopping: stopping.begun,
   })
@@ -113,6 +114,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
      */
     startApi: async (run: { worker: boolean } = { worker: false }): Promise<string> => {
       withWorker = run.worker
+      await foundation.processes.start()
       app = makeHttp(parts)
       await app.listen({ host: config.host, port: config.port })
       const bound = app.server.address()
@@ -157,6 +159,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     /** Accepts nothing new, finishes what it has accepted, then closes every connection. */
     stop: async (): Promise<void> => {
       await Promise.all([app?.close(), submission?.stop(), bounces?.stop(), worker.stopTasks()])
+      await foundation.processes.stop()
       await platform.usage.stop()
       await worker.drain()
       await people.background.drained()

@@ -4,6 +4,7 @@ import { makeWrittenEntries } from '../audit/watch-written.ts'
 import { guardNetwork, logOncePerPlace } from '../db/network-guard.ts'
 import { openOrgCaches } from '../db/org-caches.ts'
 import { type Db, openDb } from '../db/pool.ts'
+import { makeRefusedWrites } from '../db/refused-writes.ts'
 import { makeEventAnnouncer } from '../events/announce-events.ts'
 import { makeAppendEvents } from '../events/append-events.ts'
 import { type Clock, movableClock, systemClock } from '../ground/clock.ts'
@@ -14,6 +15,7 @@ import type { Log } from '../ground/log.ts'
 import { startTracing } from '../ground/tracing.ts'
 import { type Metrics, makeMetrics } from '../http/metrics.ts'
 import { makeIdempotency } from '../idempotency/claims.ts'
+import { makeLiveProcesses } from '../idempotency/live-processes.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import { makeMemoryLimiter } from '../limits/memory.ts'
 import type { Peers } from '../processes/peers.ts'
@@ -96,8 +98,8 @@ const measurePauses = (metrics: Metrics, log: Log) => {
 
 /** The audit, and the memory of what it wrote. Without a secret nothing can be proven, so nothing is remembered. */
 const openAudit = (config: Config, db: Db, clock: Clock, log: Log) => {
-  const { auditSigningSecret: secret, auditRetentionDays: days } = config
-  const writtenEntries = makeWrittenEntries({ db, clock, log, days, audit: (): Audit => audit })
+  const { auditSigningSecret: secret, auditSecrets: secrets, auditRetentionDays: days } = config
+  const writtenEntries = makeWrittenEntries({ db, clock, log, days, secrets, audit: (): Audit => audit })
   const audit = makeAudit({ clock, log, secret, ...(secret !== undefined && { committed: writtenEntries.note }) })
   return { audit, writtenEntries }
 }
@@ -108,7 +110,14 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
   const endTracing = tracer && startTracing(tracer)
   const metrics = openMetrics(peers)
   const measure = makeMeasurements(metrics)
-  const db = openDb({ url, log, poolSize: config.databasePoolSize, poolWaited: measure.poolWait })
+  const refusedWrites = makeRefusedWrites()
+  const db = openDb({
+    url,
+    log,
+    poolSize: config.databasePoolSize,
+    poolWaited: measure.poolWait,
+    failed: refusedWrites.note,
+  })
   const endGuard = guardNetwork(logOncePerPlace(log))
   const pauses = measurePauses(metrics, log)
   const { clock, moved } = await openClock(config, db, peers)
@@ -118,11 +127,13 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
   const caches = await openOrgCaches({ db, log })
   const { audit, writtenEntries } = openAudit(config, db, clock, log)
   const announcer = makeEventAnnouncer({ db, log })
+  const processes = makeLiveProcesses({ db, log })
   return {
     config,
     url,
     log,
     db,
+    refusedWrites,
     /** For requests that only read: from the replica, if there is one. */
     reads,
     peers,
@@ -147,7 +158,10 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
       log,
       ttlHours: config.idempotencyTtlHours,
       production: config.production,
+      processes,
     }),
+    /** Only processes that serve requests start this. */
+    processes,
     close: async (): Promise<void> => {
       writtenEntries.close()
       await announcer.close()

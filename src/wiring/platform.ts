@@ -5,6 +5,7 @@ import { makeArchiveDay } from '../audit/archive-day.ts'
 import { makeChain } from '../audit/chain.ts'
 import { openWitness } from '../audit/open-witness.ts'
 import { makePruneAudit } from '../audit/retention.ts'
+import { makeUnverifiedChains } from '../audit/unverified-chains.ts'
 import { makeCallers } from '../keys/callers.ts'
 import { makeTokenCallers } from '../oauth/token-callers.ts'
 import { openFileStore } from '../providers/objects/open-store.ts'
@@ -26,6 +27,12 @@ export const makePlatform = ({ config, db, clock, log, limiter, caches, audit, m
     'For how long the oldest new head of an audit chain has not been written to the witness',
     () => (witness?.unwrittenMs() ?? 0) / 1_000,
   )
+  const unverified = makeUnverifiedChains({ db, clock, log, secrets })
+  metrics.gauge(
+    'audit_chains_unverified',
+    'Audit chains that are not extended or pruned because they do not verify, and the register if it does not',
+    unverified.count,
+  )
   const createTenants = makeCreateTenants({ db, clock, audit })
   const callers = caches.add(makeCallers({ db, log, trusted }))
   const tokenCallers = makeTokenCallers({ db, log, keys: callers })
@@ -41,8 +48,8 @@ export const makePlatform = ({ config, db, clock, log, limiter, caches, audit, m
     admission: makeAdmission({ callers, tenants, limiter, clock }),
     /** Over HTTP, where OAuth tokens work too. */
     httpAdmission: makeAdmission({ callers: tokenCallers, tenants, limiter, clock }),
-    chain: makeChain({ db, clock, log, secrets, cutover, witness }),
-    pruneAudit: makePruneAudit({ db, clock, log, secrets, cutover, days, archive }),
+    chain: makeChain({ db, clock, log, secrets, cutover, witness, unverified }),
+    pruneAudit: makePruneAudit({ db, clock, log, secrets, cutover, days, archive, unverified }),
   }
 }
 

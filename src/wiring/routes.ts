@@ -31,7 +31,7 @@ import type { Resources } from './resources.ts'
 import type { Sending } from './sending.ts'
 
 /** What additional routes of tests and benchmarks can use. */
-export type Modules = Pick<Foundation, 'db' | 'clock' | 'audit' | 'writtenEntries' | 'appendEvents'> &
+export type Modules = Pick<Foundation, 'db' | 'clock' | 'audit' | 'writtenEntries' | 'appendEvents' | 'processes'> &
   Pick<Platform, 'usage'> &
   Pick<
     Sending,

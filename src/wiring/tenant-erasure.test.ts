@@ -54,6 +54,7 @@ const untouched: Record<string, string[]> = {
     'orgs',
     'projects',
     'schema_migrations',
+    'service_processes',
     'settings',
     'simulated_registry',
     'spend_alert_mails',

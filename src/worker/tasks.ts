@@ -53,7 +53,7 @@ type Needs = {
   redactInbound: RedactInbound
   verifications: VerificationRetention
   takeOverdueSms: TakeOverdueSms
-  settleUsage: SettleUsage
+  settleUsage: SettleUsage['expired']
   scheduling: ClaimLoop
   followJobs: Pick<FollowJobs, 'pass'>
   deliveries: KeepDeliveries
@@ -67,6 +67,7 @@ type Needs = {
 const upkeep = async ({ chain, ensureMonths, deliveries, idempotency, tracking, verifications }: Needs) => {
   const audit_entries_linked = await chain.link()
   await chain.register()
+  await chain.survey()
   return {
     audit_entries_linked,
     months_created: await ensureMonths(),

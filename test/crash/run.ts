@@ -1,11 +1,45 @@
-/** `npm run crash -- --rounds 20`: kills the service under load and prints the results. */
+/** `npm run crash`: kills the service under load, and fails if a message was lost or sent as two. */
+import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
+import { sayStarted, startOnlyOption } from '../../scripts/start-only.ts'
+import { startCluster } from './cluster.ts'
+import { writeReport } from './report.ts'
 import { crashRounds } from './rounds.ts'
+import { startSinks } from './sinks.ts'
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '20' } } })
+const args = process.argv.slice(2)
+const { values } = parseArgs({
+  args,
+  options: {
+    rounds: { type: 'string' },
+    clients: { type: 'string', default: '50' },
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    report: { type: 'string' },
+    ...startOnlyOption,
+  },
+})
+if (values['start-only']) {
+  const sinks = await startSinks()
+  const cluster = await startCluster(sinks.env)
+  await cluster.close()
+  await sinks.close()
+  sayStarted('two API processes and two workers on a database')
+  process.exit()
+}
+
+const rounds = Number(values.rounds ?? (values.quick ? 8 : 32))
+const clients = Number(values.clients)
 const print = (line: string) => process.stdout.write(`${line}\n`)
-const { faults, ...figures } = await crashRounds(Number(values.rounds), print)
-print(JSON.stringify(figures, null, 2))
-for (const fault of faults) print(fault)
-print(faults.length === 0 ? 'no acknowledged message was lost' : `${faults.length} faults`)
+const result = await crashRounds({ rounds, clients, only: values.only, report: print })
+const text = writeReport(
+  result,
+  { rounds, clients },
+  ['npm run crash', ...(args.length > 0 ? ['--', ...args] : [])].join(' '),
+)
+if (values.report === undefined) print(`\n${text}`)
+else await writeFile(values.report, text)
+const { faults } = result
+for (const fault of faults.slice(0, 100)) print(fault)
+print(faults.length === 0 ? 'nothing was lost, and nobody got two messages under one key' : `${faults.length} faults`)
 process.exitCode = faults.length === 0 ? 0 : 1

@@ -9,6 +9,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } fro
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { isStartOnly, sayStarted } from '../../scripts/start-only.ts'
 import { startEmbedded } from '../../src/db/embedded/supervisor.ts'
 import { silentLog } from '../../src/ground/log.ts'
 import { copiesOf, readStages, repository, type Stage, textsOf, variablesOf, wordsOf } from './dockerfile.ts'
@@ -107,6 +108,13 @@ const unitsOf = (): { name: string; words: string[] }[] =>
     const [, start = ''] = /^ExecStart=(.*)$/m.exec(text) ?? []
     return { name, words: ['node', ...start.split(' ').slice(1)] }
   })
+
+if (isStartOnly()) {
+  const commands = textsOf(build, 'RUN').length
+  sayStarted(`${commands} commands of the Dockerfile and ${unitsOf().length} units of systemd`)
+  rmSync(work, { recursive: true, force: true })
+  process.exit()
+}
 
 const database = await startEmbedded({
   dataDir: join(work, 'database'),

@@ -5,8 +5,9 @@ import { exec } from './programs.ts'
 
 const diskBytes = 1_024 ** 3
 
-export const mountDisk = (folder: string): Promise<boolean> =>
-  exec('mount', ['-t', 'tmpfs', '-o', `size=${diskBytes},mode=0755`, 'tidings-drill', folder]).then(
+/** Only root can mount a disk. */
+export const mountDisk = (folder: string, bytes = diskBytes): Promise<boolean> =>
+  exec('mount', ['-t', 'tmpfs', '-o', `size=${bytes},mode=0755`, 'tidings-drill', folder]).then(
     () => true,
     () => false,
   )

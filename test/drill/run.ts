@@ -3,23 +3,33 @@ import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { sayStarted, startOnlyOption } from '../../scripts/start-only.ts'
 import { type Cluster, startCluster } from './cluster.ts'
 import { mountDisk, unmountDisk } from './disks.ts'
 import { type Fault, faults } from './faults.ts'
 import { type DrillLoad, startLoad } from './load.ts'
 import { homeOf, nodeNumbers } from './nodes.ts'
-import { assertInstalled } from './packages.ts'
+import { assertInstalled, missingPackages } from './packages.ts'
 import { type DrillServices, startServices } from './processes.ts'
 import { killIn } from './programs.ts'
 import { pause, print, stopDrill, stopping, waitUntil } from './progress.ts'
-import { failuresOf, longestGap, type Phase, reportLines, tallyPhases } from './tally.ts'
+import {
+  failuresOf,
+  longestGap,
+  type Outcome,
+  type Phase,
+  refusalsByCode,
+  reportLines,
+  tallyPhases,
+  wrongAnswers,
+} from './tally.ts'
 
 const usage = `npm run drill -- failover [--only FAULT] [--keep]
 
   --only FAULT  runs one fault: ${faults.map(({ id }) => id).join(', ')}
   --keep        keeps the logs of all programs`
 
-type Options = { chosen: Fault[]; keep: boolean }
+type Options = { chosen: Fault[]; keep: boolean; startOnly: boolean }
 
 /** A folder with a small disk for each node, and whether the disks could be mounted. */
 const makeFolder = async (undo: AsyncDisposableStack, keep: boolean): Promise<{ folder: string; disks: boolean }> => {
@@ -59,8 +69,8 @@ const runFault = async (fault: Fault, { cluster, load, from }: Broken): Promise<
 
 const maxSettleMs = 8 * 60_000
 
-/** Waits until no message is due or claimed, and returns the ids of those that were sent. */
-const untilSettled = async (cluster: Cluster): Promise<Set<string>> => {
+/** Waits until no message is due or claimed, and returns the ids of those that were sent, and sent perhaps again. */
+const untilSettled = async (cluster: Cluster): Promise<Pick<Outcome, 'storedAsSent' | 'marked'>> => {
   const unsettled = async (): Promise<number> => {
     const [row] = await cluster.sql<{ n: number }>(
       "select count(*)::int as n from messages where status in ('scheduled', 'sending')",
@@ -69,16 +79,29 @@ const untilSettled = async (cluster: Cluster): Promise<Set<string>> => {
   }
   print('waiting until every message is sent; claims of interrupted workers become stale after five minutes')
   await waitUntil('every message is sent', async () => (await unsettled().catch(() => 1)) === 0, maxSettleMs)
-  const rows = await cluster.sql<{ id: string }>("select id from messages where status = 'sent'")
-  return new Set(rows.map(({ id }) => id))
+  const rows = await cluster.sql<{ id: string; marked: boolean }>(
+    `select id, history::text like '%earlier attempt was interrupted%' as marked from messages where status = 'sent'`,
+  )
+  return {
+    storedAsSent: new Set(rows.map(({ id }) => id)),
+    marked: new Set(rows.filter(({ marked }) => marked).map(({ id }) => id)),
+  }
 }
 
-const report = (phases: Phase[], load: DrillLoad, services: DrillServices, storedAsSent: Set<string>): string[] => {
-  const { acknowledged, unanswered, refused, unlimited } = load
-  const tallies = tallyPhases(phases, { acknowledged, handedOver: services.handedOver, storedAsSent })
+type Settled = Awaited<ReturnType<typeof untilSettled>>
+
+const report = (phases: Phase[], load: DrillLoad, services: DrillServices, settled: Settled): string[] => {
+  const { acknowledged, unanswered, refused, unlimited, unfinished } = load
+  const { handedOver } = services
+  const tallies = tallyPhases(phases, { acknowledged, handedOver, ...settled })
   process.stdout.write(`\n${reportLines(tallies).join('\n')}\n\n`)
-  print(`not answered ${unanswered}, refused ${JSON.stringify(refused)}, accepted without a rate limit ${unlimited}`)
-  return failuresOf(tallies)
+  const counts = JSON.stringify(refusalsByCode(refused))
+  print(`not answered ${unanswered}, refused ${counts}, accepted without a rate limit ${unlimited}`)
+  return [
+    ...failuresOf(tallies),
+    ...unfinished.map((reference) => `${reference} was repeated and never acknowledged`),
+    ...wrongAnswers(refused, { acknowledged, handedOver }),
+  ]
 }
 
 const drill = async (undo: AsyncDisposableStack, { chosen, keep }: Options): Promise<string[]> => {
@@ -114,10 +137,11 @@ const readOptions = (): Options | undefined => {
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
-      options: { only: { type: 'string' }, keep: { type: 'boolean', default: false } },
+      options: { only: { type: 'string' }, keep: { type: 'boolean', default: false }, ...startOnlyOption },
     })
     const chosen = faults.filter(({ id }) => values.only === undefined || id === values.only)
-    return positionals.join(' ') === 'failover' && chosen.length > 0 ? { chosen, keep: values.keep } : undefined
+    if (positionals.join(' ') !== 'failover' || chosen.length === 0) return undefined
+    return { chosen, keep: values.keep, startOnly: values['start-only'] }
   } catch {
     return undefined
   }
@@ -128,6 +152,12 @@ const main = async (): Promise<number> => {
   if (!options) {
     process.stdout.write(`${usage}\n`)
     return 1
+  }
+  if (options.startOnly) {
+    const missing = missingPackages()
+    const packages = missing.length === 0 ? 'every package is installed' : `missing packages: ${missing.join(' ')}`
+    sayStarted(`${options.chosen.length} faults; ${packages}`)
+    return 0
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stopDrill(signal))
   const undo = new AsyncDisposableStack()

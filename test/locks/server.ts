@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { NothingToJudge } from './first-to-judge.ts'
 
 const run = promisify(execFile)
 const packages = '/usr/lib/postgresql'
@@ -34,11 +35,16 @@ const asPostgres = (program: string, args: string[]) =>
 
 const idOf = async (flag: '-u' | '-g'): Promise<number> => Number((await run('id', [flag, 'postgres'])).stdout)
 
-export const startServer = async (): Promise<Server> => {
-  const versions = (await readdir(packages).catch(() => [])).filter((name) => /^\d+$/.test(name))
+/** The programs of the newest version. */
+export const findPostgres = async (folder = packages): Promise<string> => {
+  const versions = (await readdir(folder).catch(() => [])).filter((name) => /^\d+$/.test(name))
   const version = versions.toSorted((a, b) => Number(a) - Number(b)).at(-1)
-  if (!version) throw new Error(`No PostgreSQL in ${packages}. Install it, or set DATABASE_URL to an empty database.`)
-  const bin = join(packages, version, 'bin')
+  if (version) return join(folder, version, 'bin')
+  throw new NothingToJudge(`there is no PostgreSQL in ${folder}. Install the package postgresql.`)
+}
+
+export const startServer = async (): Promise<Server> => {
+  const bin = await findPostgres()
   const folder = await mkdtemp(join(tmpdir(), 'tidings-locks-'))
   await chmod(folder, 0o755)
   if (isRoot) await chown(folder, await idOf('-u'), await idOf('-g'))

@@ -1,17 +1,23 @@
 /** `npm run pauses`: sends large and hostile requests to every route and fails if one pauses the service too long. */
 import { parseArgs } from 'node:util'
+import { sayStarted, startOnlyOption } from '../../scripts/start-only.ts'
 import { isTooLong, limitMs, longestOf } from './verdict.ts'
-import { show, walkRoutes } from './walk.ts'
+import { countRoutes, show, walkRoutes } from './walk.ts'
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     seed: { type: 'string', default: '1' },
     only: { type: 'string', default: '' },
+    ...startOnlyOption,
   },
 })
 const print = (line: string) => process.stdout.write(`${line}\n`)
 const { quick, only } = values
+if (values['start-only']) {
+  sayStarted(`the service with ${await countRoutes()} routes, and the meter of its pauses`)
+  process.exit()
+}
 const { routes, pauses } = await walkRoutes({ seed: Number(values.seed), quick, only, report: print })
 const faults = pauses.filter(isTooLong)
 const slowest = pauses.toSorted((a, b) => b.seconds - a.seconds).slice(0, 3)

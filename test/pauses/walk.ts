@@ -101,16 +101,27 @@ const walkSession = async (session: Session, { seed, quick, only, report }: Opti
   return { routes: sendings.length, pauses }
 }
 
-export const walkRoutes = async (options: Options): Promise<Walk> => {
+const withSession = async <T>(work: (session: Session) => Promise<T>): Promise<T> => {
   const service = await openService()
   let session: Session | undefined
   try {
-    options.report('starting the service')
     await service.start()
     session = { service, meter: await openMeter(service.url) }
-    return await walkSession(session, options)
+    return await work(session)
   } finally {
     await session?.meter.close()
     await service.close()
   }
 }
+
+export const walkRoutes = (options: Options): Promise<Walk> => {
+  options.report('starting the service')
+  return withSession((session) => walkSession(session, options))
+}
+
+/** Starts everything that a walk needs, and returns how many routes there are to walk. */
+export const countRoutes = (): Promise<number> =>
+  withSession(async ({ service, meter }) => {
+    await meter.read()
+    return (await readPaths(service.url)).entries.length
+  })

@@ -1,17 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { inject } from 'vitest'
 
 const launcher = join(import.meta.dirname, '../../bin/tidings.js')
 
 export type Ran = { code: number | null; stdout: string; stderr: string }
 
-/** The environment of a new shell. Of the test run's environment, only the variables that locate programs are kept. */
+/**
+ * The environment of a new shell. Of the test run's environment, only the variables that locate programs are kept. Nothing
+ * here is of Vitest, because commands such as `npm run restarts` use it too.
+ */
 const cleanEnv = (env: Record<string, string>): NodeJS.ProcessEnv => ({
   PATH: process.env.PATH,
   HOME: process.env.HOME,
   TMPDIR: process.env.TMPDIR,
-  NODE_COMPILE_CACHE: inject('compileCache'),
+  NODE_COMPILE_CACHE: process.env.TEST_COMPILE_CACHE,
   ...env,
 })
 

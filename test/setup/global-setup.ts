@@ -14,8 +14,6 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** A server on which tests create databases. `template` is the name of a migrated database. */
     database: { url: string; template: string }
-    /** Where the processes that tests start keep compiled code, because compiling takes a quarter of their start. */
-    compileCache: string
   }
 }
 
@@ -63,7 +61,8 @@ export default async (project: TestProject) => {
   await migrate({ connect, clock: systemClock, log: silentLog() })
   const compileCache = await mkdtemp(join(tmpdir(), 'tidings-compiled-'))
   project.provide('database', { url: server.url, template })
-  project.provide('compileCache', compileCache)
+  // Where the processes that tests start keep compiled code, because compiling takes a quarter of their start.
+  process.env.TEST_COMPILE_CACHE = compileCache
   return async () => {
     await admin(`drop database ${template} with (force)`)
     await server.stop()

@@ -3,10 +3,10 @@ import { expect, test } from 'vitest'
 import { longestFirst, startedFirst } from './sequencer.ts'
 
 test('the files that take longest are started first, and the others keep their order', () => {
-  const files = ['src/b.test.ts', 'test/crash/outage.test.ts', 'src/a.test.ts', 'test/browser/browser.test.ts']
+  const files = ['src/b.test.ts', 'test/crash/blast-killed.test.ts', 'src/a.test.ts', 'test/browser/browser.test.ts']
   expect(longestFirst(files)).toEqual([
     'test/browser/browser.test.ts',
-    'test/crash/outage.test.ts',
+    'test/crash/blast-killed.test.ts',
     'src/b.test.ts',
     'src/a.test.ts',
   ])

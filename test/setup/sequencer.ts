@@ -6,7 +6,12 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * Vitest starts the largest files first when it has not measured them before. These are small and take longest. Started
  * last, they would run alone while the other workers have nothing left to do.
  */
-export const startedFirst = ['test/browser/', 'test/crash/rounds.test.ts', 'test/crash/outage.test.ts']
+export const startedFirst = [
+  'test/browser/',
+  'test/commands/commands.test.ts',
+  'test/foreign-ids/',
+  'test/crash/blast-killed.test.ts',
+]
 
 /** Sorts the named files to the front, in the order of their names. The others keep their order. */
 export const longestFirst = (paths: readonly string[]): string[] => {

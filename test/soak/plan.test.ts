@@ -7,7 +7,7 @@ describe('the options of a soak', () => {
     [['--hours', '0.5'], 1_800],
     [['--minutes', '30'], 1_800],
   ])('%j give its length', (args, seconds) => {
-    expect(readOptions(args)).toEqual({ seconds, reportFile: undefined, clients: 6 })
+    expect(readOptions(args)).toEqual({ seconds, reportFile: undefined, clients: 6, startOnly: false })
   })
 
   test.each([

@@ -1,5 +1,6 @@
 /** When a soak samples, disturbs the service and judges, all derived from its length. */
 import { parseArgs } from 'node:util'
+import { startOnlyOption } from '../../scripts/start-only.ts'
 
 const hour = 3_600
 
@@ -21,7 +22,7 @@ export type Plan = {
 
 export type Fault = { kind: 'relay' | 'receiver'; from: number; until: number }
 
-export type Options = { seconds: number; reportFile: string | undefined; clients: number }
+export type Options = { seconds: number; reportFile: string | undefined; clients: number; startOnly: boolean }
 
 export const makePlan = (seconds: number): Plan => {
   const intervalSeconds = Math.min(hour, seconds / 6)
@@ -59,6 +60,7 @@ export const readOptions = (args: string[]): Options => {
       minutes: { type: 'string' },
       clients: { type: 'string', default: '6' },
       report: { type: 'string' },
+      ...startOnlyOption,
     },
   })
   const { hours, minutes, clients, report } = values
@@ -67,5 +69,5 @@ export const readOptions = (args: string[]): Options => {
   if (!(seconds >= 120 && seconds <= 1_000 * hour)) throw new Error(usage)
   const count = Number(clients)
   if (!(Number.isSafeInteger(count) && count >= 1 && count <= 500)) throw new Error('--clients must be from 1 to 500')
-  return { seconds, reportFile: report, clients: count }
+  return { seconds, reportFile: report, clients: count, startOnly: values['start-only'] }
 }

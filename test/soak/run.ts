@@ -1,14 +1,19 @@
 /** `npm run soak -- --hours N`: runs the service under mixed load for hours and fails if anything grows or is lost. */
 import { writeFile } from 'node:fs/promises'
+import { sayStarted } from '../../scripts/start-only.ts'
 import { judgeSoak } from './measures.ts'
 import { makePlan, readOptions } from './plan.ts'
 import { problemsOf, writeReport } from './report.ts'
-import { runSoak } from './soak.ts'
+import { runSoak, startSoak } from './soak.ts'
 
 const args = process.argv.slice(2)
-const { seconds, clients, reportFile } = readOptions(args)
+const { seconds, clients, reportFile, startOnly } = readOptions(args)
 const plan = makePlan(seconds)
 const print = (line: string) => process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`)
+if (startOnly) {
+  sayStarted(await startSoak(plan))
+  process.exit()
+}
 const result = await runSoak(plan, clients, print)
 const judged = judgeSoak(result.points, plan)
 const report = writeReport(plan, result, judged, `npm run soak -- ${args.join(' ')}`)

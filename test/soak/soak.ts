@@ -101,7 +101,10 @@ const makeClock = (service: SoakService) => {
   }
 }
 
-export const runSoak = async (plan: Plan, clients: number, report: (line: string) => void): Promise<SoakResult> => {
+type Ready = { parts: Omit<Parts, 'journal'>; endpointId: string }
+
+/** Starts the service and the servers around it, and ends them after the work. */
+const withParts = async <T>(work: (ready: Ready) => Promise<T>): Promise<T> => {
   const [relay, hooks, dns] = await Promise.all([startRelay(), startHooks(), startDnsServer()])
   const service = await openSoakService({
     EMAIL_PROVIDER: 'smtp',
@@ -115,13 +118,25 @@ export const runSoak = async (plan: Plan, clients: number, report: (line: string
     const { keys } = await service.firstRun()
     await publishDomain(service, keys.live, dns.zones)
     const parts = { service, relay, hooks, key: keys.live }
-    const endpointId = await prepare(parts)
-    return await drive({ ...parts, journal: makeJournal() }, { plan, clients, endpointId, report })
+    return await work({ parts, endpointId: await prepare(parts) })
   } finally {
     await service.close()
     await Promise.all([relay.close(), hooks.close(), dns.close()])
   }
 }
+
+export const runSoak = (plan: Plan, clients: number, report: (line: string) => void): Promise<SoakResult> =>
+  withParts(({ parts, endpointId }) =>
+    drive({ ...parts, journal: makeJournal() }, { plan, clients, endpointId, report }),
+  )
+
+/** Returns what has started. */
+export const startSoak = ({ seconds }: Plan): Promise<string> =>
+  withParts(async ({ parts: { service, hooks } }) => {
+    const probe = await service.startProbe()
+    probe.stop()
+    return `${service.database}, the service, a relay and ${hooks.urls.length} receivers, for ${seconds} seconds`
+  })
 
 type Drive = { plan: Plan; clients: number; endpointId: string; report: (line: string) => void }
 

@@ -1,7 +1,7 @@
 /** Runs programs as a person would, and reads their output and exit code. */
 import { type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile, readlink } from 'node:fs/promises'
 
 /** Makes the launcher's Node appear old, so that the launcher has to find another one. */
 export const oldNode = [
@@ -50,4 +50,16 @@ export const until = async <T>(what: string, found: () => T | Promise<T>, ms = 2
 export const lives = async (pid: number): Promise<boolean> => {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null)
   return stat !== null && !/\) [ZX] /.test(stat)
+}
+
+/** All processes that run in the data folder (PostgreSQL) or were started with it (the service). */
+export const processesOf = async (dataDir: string): Promise<number[]> => {
+  const found: number[] = []
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)) {
+    if (pid === process.pid || !(await lives(pid))) continue
+    const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => '')
+    const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
+    if (cwd.startsWith(dataDir) || environment.split('\0').includes(`DATA_DIR=${dataDir}`)) found.push(pid)
+  }
+  return found
 }

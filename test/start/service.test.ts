@@ -1,9 +1,9 @@
-import { chmod, chown, mkdtemp, readdir, readFile, readlink, realpath, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdtemp, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { lives, oldNode, type Run, run, until } from './launched.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { lives, oldNode, processesOf, type Run, run, until } from './launched.ts'
 
 const launcher = join(import.meta.dirname, '..', '..', 'bin', 'tidings.js')
 const root = process.getuid?.() === 0
@@ -36,7 +36,7 @@ const start = (settings: Settings, { node = [] as string[], as = {} } = {}): Run
   // Without the test run's environment, in which BASE_URL and other variables have another meaning.
   const env = {
     PATH: process.env.PATH,
-    NODE_COMPILE_CACHE: inject('compileCache'),
+    NODE_COMPILE_CACHE: process.env.TEST_COMPILE_CACHE,
     LOG_LEVEL: 'warn',
     ...settings,
     PORT: String(settings.PORT),
@@ -55,18 +55,6 @@ const untilHealthy = (service: Run, { PORT }: Settings) =>
     if (!(await lives(service.pid))) throw new Error(`it exited: ${service.errors()}`)
     return healthy(PORT)
   })
-
-/** All processes that run in the data folder (PostgreSQL) or were started with it (the service). */
-const processesOf = async (dataDir: string): Promise<number[]> => {
-  const found: number[] = []
-  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)) {
-    if (pid === process.pid || !(await lives(pid))) continue
-    const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => '')
-    const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
-    if (cwd.startsWith(dataDir) || environment.split('\0').includes(`DATA_DIR=${dataDir}`)) found.push(pid)
-  }
-  return found
-}
 
 afterAll(async () => {
   for (const folder of made) {

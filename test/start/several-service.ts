@@ -107,33 +107,73 @@ export const startAlone = async (env: Record<string, string>): Promise<SeveralSe
   return service
 }
 
-export type LoadResult = { answered: number; failed: Record<string, number> }
+export type LoadResult = {
+  /** Requests that succeeded. */
+  answered: number
+  /** Requests over a rate limit. They are answered, but do nothing. */
+  limited: number
+  /** Other requests, by status or error. */
+  failed: Record<string, number>
+  /** The ids of the messages that were acknowledged. */
+  sent: string[]
+}
 
-/** Sends GET requests with clients that keep their connections, and with clients that open one for each request. */
+const mail = JSON.stringify({
+  from: 'Restarts <hello@example.test>',
+  to: ['reader@example.com'],
+  subject: 'A receipt',
+  text: 'Thank you, Ada.',
+})
+
+/** Reads and sends mail in turn, with clients that keep their connections and clients that open one for each request. */
 export const makeLoad = (url: string, key: string, clients = 8) => {
-  const result: LoadResult = { answered: 0, failed: {} }
+  const result: LoadResult = { answered: 0, limited: 0, failed: {}, sent: [] }
   let ended = false
-  const count = (failure: string) => {
+  const fail = (failure: string) => {
     result.failed[failure] = (result.failed[failure] ?? 0) + 1
   }
-  const send = (agent: Agent | false) =>
+  const count = (status: number, body: string | undefined) => {
+    if (status === 429) {
+      result.limited += 1
+      return
+    }
+    if (status < 200 || status > 299) return fail(`status ${status}`)
+    if (body !== undefined) {
+      const { id } = JSON.parse(body) as { id?: string }
+      if (id === undefined) return fail('no message id')
+      result.sent.push(id)
+    }
+    result.answered += 1
+  }
+  const ask = (agent: Agent | false, body: string | undefined) =>
     new Promise<void>((resolve) => {
-      const sent = request(`${url}/api/v1/suppressions`, { agent, headers: { authorization: `Bearer ${key}` } })
-      sent.on('response', (response) => {
-        // An org may be over its rate limit. That is an answer too.
-        if (response.statusCode === 200 || response.statusCode === 429) result.answered += 1
-        else count(`status ${response.statusCode}`)
-        response.resume().on('close', resolve)
-      })
-      sent.on('error', (error: NodeJS.ErrnoException) => {
-        count(error.code ?? error.message)
+      const headers = {
+        authorization: `Bearer ${key}`,
+        ...(body !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+      }
+      const path = body === undefined ? '/api/v1/suppressions' : '/api/v1/emails'
+      const asked = request(`${url}${path}`, { method: body === undefined ? 'GET' : 'POST', agent, headers })
+      const broken = (error: NodeJS.ErrnoException) => {
+        fail(error.code ?? error.message)
         resolve()
+      }
+      asked.on('response', (response) => {
+        let text = ''
+        response.on('data', (chunk) => {
+          text += chunk
+        })
+        response.on('error', broken)
+        response.on('end', () => {
+          count(response.statusCode ?? 0, body === undefined ? undefined : text)
+          resolve()
+        })
       })
-      sent.end()
+      asked.on('error', broken)
+      asked.end(body)
     })
   const run = async (i: number): Promise<void> => {
     const agent = i % 2 === 0 ? new Agent({ keepAlive: true, maxSockets: 1 }) : false
-    while (!ended) await send(agent)
+    for (let n = 0; !ended; n++) await ask(agent, n % 2 === 0 ? undefined : mail)
     if (agent) agent.destroy()
   }
   const running = Array.from({ length: clients }, (_, i) => run(i))

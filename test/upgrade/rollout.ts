@@ -14,12 +14,22 @@ import { until } from '../start/launched.ts'
 import { addColumns } from './add-columns.ts'
 import { type Customers, makeCustomers } from './journey.ts'
 import { outcomeFaults } from './outcomes.ts'
-import { extractPreviousRelease, presentRelease } from './previous-release.ts'
+import { extractRelease, presentRelease } from './previous-release.ts'
 import { makeRelease, type Release } from './release.ts'
 
-export type Rollout = { skipped: string } | { faults: string[]; messages: number; completed: Record<string, number> }
+export type Rollout =
+  | { skipped: string }
+  | { started: string }
+  | { faults: string[]; messages: number; completed: Record<string, number> }
 
-type Options = { phaseMs: number; report: (line: string) => void }
+type Options = {
+  /** The commit of the previous release. */
+  from: string
+  phaseMs: number
+  /** Ends before the first process starts. */
+  startOnly: boolean
+  report: (line: string) => void
+}
 
 const environment = (folder: string, databaseUrl: string): NodeJS.ProcessEnv => ({
   PATH: process.env.PATH,
@@ -76,7 +86,7 @@ export const rollOut = async (options: Options): Promise<Rollout> => {
   undo.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }))
   // The embedded database may run as another user, who must be able to enter the folder.
   await chmod(folder, 0o755)
-  const extracted = await extractPreviousRelease(join(folder, 'previous'))
+  const extracted = await extractRelease(options.from, join(folder, 'previous'))
   if ('skipped' in extracted) return extracted
   await mkdir(join(folder, 'data'))
   const server = await startDatabaseServer(folder, process.env.DATABASE_URL || undefined)
@@ -85,6 +95,7 @@ export const rollOut = async (options: Options): Promise<Rollout> => {
   undo.defer(database.drop)
   const receiver = await startReceiver()
   undo.defer(receiver.stop)
+  if (options.startOnly) return { started: `the sources of ${options.from}, ${server.about} and a receiver` }
 
   const env = environment(folder, database.url)
   const before = makeRelease({ name: 'previous', folder: extracted.folder, env })

@@ -1,5 +1,5 @@
 /** Sessions and the policies of orgs on them. A session belongs to a user, not to an org. */
-import { statement } from '../../db/statement.ts'
+import { statement, unseen } from '../../db/statement.ts'
 
 export const insertSession = statement<{
   id: string
@@ -196,3 +196,6 @@ export const sweepSessions = statement<{ before: Date; limit: number }>(
   `delete from sessions
    where (id) in (select id from sessions where expires_at < :before limit :limit)`,
 )
+
+/** The last use of a session is recorded for failed requests too. */
+unseen(touchSessions)

@@ -35,6 +35,21 @@ export const lockChain = statement<{ orgId: string }, ChainRow>(
    for update of c skip locked`,
 )
 
+/** The ends of the chains after `afterOrgId`, and whether the org still exists. */
+export const endsAfter = statement<
+  { afterOrgId: string; limit: number },
+  ChainRow & { org_id: string; has_org: boolean }
+>(
+  'audit.ends_after',
+  `select org_id, head_seq, head_digest, head_signature, pruned_seq, pruned_digest, pruned_signature,
+     exists (select 1 from audit_register r where r.org_id = c.org_id) as registered,
+     exists (select 1 from orgs o where o.id = c.org_id) as has_org
+   from audit_chains c
+   where org_id > :afterOrgId
+   order by org_id
+   limit :limit`,
+)
+
 export const beginChain = statement<{ orgId: string; at: Date }>(
   'audit.begin_chain',
   `insert into audit_chains (org_id, head_seq, head_digest, updated_at) values (:orgId, 0, '', :at)

@@ -1,6 +1,6 @@
 /** Retention of audit entries: the old ends of the chains. */
 import { statement } from '../../db/statement.ts'
-import { entryColumns } from '../store.ts'
+import { type EntryRow, entryColumns } from '../store.ts'
 import type { LinkedEntry } from './chain-rows.ts'
 
 /** The chains after `afterOrgId`, each with the entry of its oldest link. */
@@ -23,6 +23,15 @@ export const oldestLinks = statement<{ orgId: string; limit: number }, LinkedEnt
    from audit_links l left join audit_entries e on e.org_id = l.org_id and e.id = l.entry_id
    where l.org_id = :orgId
    order by l.seq
+   limit :limit`,
+)
+
+/** The newest decisions of operators to trust the ends of the chain. */
+export const trustDecisions = statement<{ orgId: string; limit: number }, EntryRow>(
+  'audit.trust_decisions',
+  `select ${entryColumns('e')} from audit_entries e
+   where e.org_id = :orgId and e.action = 'audit.ends_signed'
+   order by e.created_at desc, e.id desc
    limit :limit`,
 )
 

@@ -304,7 +304,8 @@ export const variables = {
   }),
   FIRST_RUN_FILE: variable({
     accepts: accept.nonEmptyText('a file path'),
-    about: 'File to which the first start writes its credentials as JSON. Only its owner can read it.',
+    about:
+      'File to which the first start writes its credentials as JSON. The org is created only if that succeeds. Only the owner of the file can read it. If not set, and the credentials cannot be printed, they are written to `first-run.json` in `DATA_DIR`.',
   }),
   TRUSTED_PROXIES: variable({
     accepts: accept.addressRanges,

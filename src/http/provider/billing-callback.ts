@@ -1,10 +1,10 @@
 /** POST /api/billing/callback: the signed events of the payment provider. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { TakeCallback } from '../../billing/take-callback.ts'
-import { Failure } from '../../ground/errors.ts'
+import { unavailable } from '../../db/refuse-in-outage.ts'
 import { withRequestId } from '../../ground/request-context.ts'
 import { BadSignature } from '../../providers/bad-signature.ts'
-import { type IntakeNeeds, makeCountSource } from './intake.ts'
+import { type IntakeNeeds, makeCountSource, notProcessed } from './intake.ts'
 
 const bodyLimit = 1_048_576
 
@@ -33,7 +33,7 @@ export const registerBillingCallback = (app: FastifyInstance, needs: Needs): voi
       }
       log.error({ err: error, request_id: request.id }, 'processing a payment callback failed')
       // The provider repeats the callback after a 503.
-      throw new Failure('UNAVAILABLE', { cause: error, logged: true })
+      throw unavailable(error, { message: notProcessed, logged: true })
     }
   }
 

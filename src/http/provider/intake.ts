@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { unavailable } from '../../db/refuse-in-outage.ts'
 import type { Clock } from '../../ground/clock.ts'
 import { Failure } from '../../ground/errors.ts'
 import type { Log } from '../../ground/log.ts'
@@ -33,6 +34,9 @@ const bounds = { depth: 32, values: 10_000 }
 /** Larger bodies are parsed in a thread. A notification of Amazon SNS is smaller. */
 const largeNotification = 262_144
 const perMinute = 600
+
+/** What was processed before the error is recognised when the notification comes again. */
+export const notProcessed = 'The notification could not be processed. Send it again.'
 
 export type IntakeNeeds = {
   limiter: Limiter | undefined
@@ -115,7 +119,7 @@ export const registerIntakes = (app: FastifyInstance, intakes: readonly Intake[]
       if (error instanceof Failure) throw error
       log.error({ err: error, request_id: request.id }, 'processing a provider notification failed')
       // Amazon retries after a 503, but not after a 4xx.
-      throw new Failure('UNAVAILABLE', { cause: error })
+      throw unavailable(error, { message: notProcessed, logged: true })
     }
   }
 

@@ -1,7 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { makeTestDatabase } from '../../../test/service/database.ts'
+import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { fillDisk, mountDisk, unmountDisk } from '../../../test/drill/disks.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
 import { startTestService, type TestService } from '../../../test/service/service.ts'
+import { makeStoppableDatabase } from '../../../test/service/stoppable-database.ts'
 import { silentLog } from '../../ground/log.ts'
+
+/** A small disk, where this user can mount one. */
+const folder = await realpath(await mkdtemp(join(tmpdir(), 'tidings-disk-')))
+await chmod(folder, 0o755)
+const disk = (await mountDisk(folder, 300 * 1_048_576)) ? folder : undefined
+afterAll(async () => {
+  if (disk) await unmountDisk(disk)
+  await rm(folder, { recursive: true, force: true })
+})
 
 let t: TestService
 beforeAll(async () => {
@@ -26,7 +40,7 @@ test('while the database is down readyz returns 503 and healthz 200, and readyz 
   await expect.poll(async () => (await service.ask('GET', '/readyz')).status).toBe(503)
   expect((await service.ask('GET', '/healthz')).status).toBe(200)
   const refused = await read()
-  expect([refused.status, refused.body.error.code]).toEqual([500, 'INTERNAL_ERROR'])
+  expect([refused.status, refused.body.error.code]).toEqual([503, 'UNAVAILABLE'])
   expect(refused.text).not.toMatch(/connection|postgres|datname/i)
   await t.database.sql(`alter database ${name} with allow_connections true`)
   await expect.poll(async () => (await service.ask('GET', '/readyz')).status, { timeout: 10_000 }).toBe(200)
@@ -146,4 +160,80 @@ test('metrics are available on this machine, or only with the token if one is se
   expect((await ask('Bearer a-long-enough-tokem')).status).toBe(404)
   expect((await ask('Bearer a-long-enough-token')).status).toBe(200)
   await guarded.stop()
+})
+
+describe('On a full disk', () => {
+  const later = (subject: string) => ({
+    from: 'hello@example.test',
+    to: ['ada@example.com'],
+    subject,
+    text: 'Hi',
+    scheduled_at: new Date(Date.now() + 86_400_000).toISOString(),
+  })
+
+  const serviceOn = async (database: TestDatabase) => {
+    const service = await startTestService({ database })
+    const { keys } = await service.org()
+    return {
+      service,
+      send: (subject = 'Hello') => service.ask('POST', '/api/v1/emails', { key: keys.live, body: later(subject) }),
+      status: async () => (await service.ask('GET', '/readyz')).status,
+    }
+  }
+
+  test('readyz returns 503 from the first write that is refused until there is room, and never because of one statement', async () => {
+    const database = await makeStoppableDatabase()
+    const { service, send, status } = await serviceOn(database)
+    const refusal = "begin raise exception using errcode = 'disk_full', message = 'No space left on device'; end"
+    await database.asSuperuser(`
+      create function refuse_rows() returns trigger language plpgsql as $$ ${refusal} $$;
+      create function refuse_tables() returns event_trigger language plpgsql as $$ ${refusal} $$;
+      create trigger refuse before insert on messages execute function refuse_rows();
+      create event trigger refuse on ddl_command_start when tag in ('CREATE TABLE AS') execute function refuse_tables()`)
+    expect(await status()).toBe(200)
+    const refused = await send()
+    expect([refused.status, refused.body.error.code, refused.headers['retry-after']]).toEqual([503, 'UNAVAILABLE', '2'])
+    await expect.poll(status).toBe(503)
+    expect(await status()).toBe(503)
+    await database.asSuperuser('drop event trigger refuse')
+    await expect.poll(status).toBe(200)
+    // A single statement that fails for want of room does not prove that there is none.
+    const statuses = new Set<number>()
+    for (let n = 0; n < 20; n++) {
+      expect((await send()).status).toBe(503)
+      statuses.add(await status())
+    }
+    expect(statuses).toEqual(new Set([200]))
+    await database.asSuperuser('drop trigger refuse on messages')
+    expect((await send()).status).toBe(200)
+    await service.stop()
+    await database.drop()
+  })
+
+  test.runIf(disk !== undefined)('of its own, the embedded database refuses sends, and readyz shows it', async () => {
+    const folder = disk as string
+    const database = await makeStoppableDatabase(folder)
+    const { service, send, status } = await serviceOn(database)
+    expect([(await send('before')).status, await status()]).toEqual([200, 200])
+    const full = await fillDisk(folder)
+    const answers = new Set<string>()
+    await expect
+      .poll(
+        async () => {
+          const { status, body } = await send('x'.repeat(900))
+          answers.add(status === 200 ? '200' : `${status} ${body.error.code}`)
+          return status
+        },
+        { timeout: 60_000, interval: 1 },
+      )
+      .not.toBe(200)
+    await expect.poll(status).toBe(503)
+    expect(await status()).toBe(503)
+    await full.empty()
+    await expect.poll(status, { timeout: 60_000 }).toBe(200)
+    await expect.poll(async () => (await send('after')).status, { timeout: 60_000 }).toBe(200)
+    expect([...answers].filter((answer) => answer !== '200' && answer !== '503 UNAVAILABLE')).toEqual([])
+    await service.stop()
+    await database.drop()
+  })
 })

@@ -1,6 +1,7 @@
 /** Serves /scim/v2: admits the directory by its token, reads the body within bounds, and sends SCIM responses. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isDatabaseFault } from '../../db/faults.ts'
+import { unavailable } from '../../db/refuse-in-outage.ts'
 import type { Clock } from '../../ground/clock.ts'
 import { Failure } from '../../ground/errors.ts'
 import type { Log } from '../../ground/log.ts'
@@ -146,20 +147,13 @@ const makeRefuseUnknown = (routes: readonly ScimRoute[]) => {
   }
 }
 
-const retrySeconds = 10
-
 /** A directory repeats a request that gets a 503, and gives up on one that gets a 500. */
 const makeFaultOf =
   (log: Log) =>
   (error: unknown, request: FastifyRequest): unknown => {
     if (!isDatabaseFault(error)) return error
     log.error({ request_id: request.id, err: error }, 'directory request failed')
-    return new Failure('UNAVAILABLE', {
-      message: 'The service cannot reach its database. Repeat the request.',
-      retryAfter: retrySeconds,
-      cause: error,
-      logged: true,
-    })
+    return unavailable(error, { message: 'The service cannot reach its database. Repeat the request.', logged: true })
   }
 
 export const serveDirectory = (app: FastifyInstance, needs: Needs): void => {

@@ -31,7 +31,10 @@ export const brandRoutes = ({ db, add, correct, remove }: Needs): Route[] => {
       body: CreateBrand,
       responses: { 201: { schema: Brand, description: 'The new brand.' } },
       errors: ['PROVISION_LIMIT_EXCEEDED', 'PROVIDER_UNAVAILABLE'],
-      handle: async (call) => ({ status: 201, body: shownBrand(await add(call.caller, actorOf(call), call.body)) }),
+      handle: async (call) => ({
+        status: 201,
+        body: shownBrand(await add(call.caller, actorOf(call), call.body, call.claim)),
+      }),
     }),
     defineRoute({
       method: 'GET',

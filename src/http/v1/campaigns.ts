@@ -36,7 +36,10 @@ export const campaignRoutes = ({ db, add, remove }: Needs): Route[] => {
         'PROVISION_LIMIT_EXCEEDED',
         'PROVIDER_UNAVAILABLE',
       ],
-      handle: async (call) => ({ status: 201, body: shownCampaign(await add(call.caller, actorOf(call), call.body)) }),
+      handle: async (call) => ({
+        status: 201,
+        body: shownCampaign(await add(call.caller, actorOf(call), call.body, call.claim)),
+      }),
     }),
     defineRoute({
       method: 'GET',

@@ -158,7 +158,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     responses: { 200: { schema: AcceptedEmail, description: 'The email was accepted.' } },
     errors: [...sendErrors, ...quotaErrors],
     handle: async (call) => {
-      const draft = await drafts.single(call.caller, call.body)
+      const draft = await drafts.single(call.caller, call.body, call.claim)
       const body = await send.single(draft, actorOf(call), call.claim)
       return { status: 200, body, ...(call.claim && { recorded: true }) }
     },
@@ -180,13 +180,13 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     responses: { 200: { schema: BatchResponse, description: 'The result of each item, in request order.' } },
     errors: [...quotaErrors, 'ATTACHMENT_TOO_LARGE'],
     handle: async (call) => {
-      const { caller, body } = call
-      const draftOf = (raw: unknown) => drafts.item(caller, validate(BatchItem, raw))
+      const { caller, body, claim } = call
+      const draftOf = (raw: unknown, index: number) => drafts.item(caller, validate(BatchItem, raw), { claim, index })
       const items = async () =>
         Array.isArray(body)
           ? readItems(body, draftOf)
-          : drafts.bulk(caller, body, await fetchAttachments(body.attachments))
-      return { status: 200, body: await sendBatch(items, actorOf(call)) }
+          : drafts.bulk(caller, body, await fetchAttachments(body.attachments), claim)
+      return { status: 200, ...(await sendBatch(items, actorOf(call), claim)) }
     },
   }),
   defineRoute({

@@ -44,7 +44,7 @@ export const phoneNumberRoutes = ({ db, add, rebind, release }: Needs): Route[] 
       ],
       handle: async (call) => ({
         status: 201,
-        body: shownPhoneNumber(await add(call.caller, actorOf(call), call.body)),
+        body: shownPhoneNumber(await add(call.caller, actorOf(call), call.body, call.claim)),
       }),
     }),
     defineRoute({

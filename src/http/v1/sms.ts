@@ -128,7 +128,7 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Rou
     responses: { 200: { schema: AcceptedSms, description: 'The message was accepted.' } },
     errors: [...sendErrors, ...quotaErrors],
     handle: async (call) => {
-      const draft = await drafts.single(call.caller, call.body)
+      const draft = await drafts.single(call.caller, call.body, call.claim)
       const body = await send.single(draft, actorOf(call), call.claim)
       return { status: 200, body, ...(call.claim && { recorded: true }) }
     },
@@ -153,14 +153,14 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Rou
     responses: { 200: { schema: BatchResponse, description: 'The result of each item, in request order.' } },
     errors: [...quotaErrors, 'MMS_TOO_MANY_ATTACHMENTS', 'MMS_INVALID_MEDIA_URI'],
     handle: async (call) => {
-      const { caller, body } = call
-      const draftOf = (raw: unknown) => {
+      const { caller, body, claim } = call
+      const draftOf = (raw: unknown, index: number) => {
         const given = validate(SmsBatchItem, raw)
         assertMedia(given.media_url)
-        return drafts.item(caller, given)
+        return drafts.item(caller, given, { claim, index })
       }
-      const items = () => (Array.isArray(body) ? readItems(body, draftOf) : drafts.bulk(caller, body))
-      return { status: 200, body: await sendBatch(items, actorOf(call)) }
+      const items = () => (Array.isArray(body) ? readItems(body, draftOf) : drafts.bulk(caller, body, claim))
+      return { status: 200, ...(await sendBatch(items, actorOf(call), claim)) }
     },
   }),
   defineRoute({

@@ -1,3 +1,4 @@
+import { unavailable } from '../../db/refuse-in-outage.ts'
 import { Failure } from '../../ground/errors.ts'
 import type { CheckCodeOf } from '../../verifications/check-code.ts'
 import { CheckCode, CheckedVerification, StartedVerification, StartVerification } from '../../verifications/shapes.ts'
@@ -24,6 +25,11 @@ const startErrors = [
   'UNAVAILABLE',
 ] as const
 
+const notRecorded = (cause?: unknown): Failure =>
+  unavailable(cause, {
+    message: 'The request could not be recorded. Retry it; a code that was already sent remains valid.',
+  })
+
 type Needs = { start: StartCode; check: CheckCodeOf }
 
 export const verificationRoutes = ({ start, check }: Needs): Route[] => [
@@ -37,14 +43,14 @@ export const verificationRoutes = ({ start, check }: Needs): Route[] => [
       'Sends a new code. To send it again, start a second verification: it has its own id and code, and the first one stays valid until it is used, expires or runs out of attempts. Use a new `Idempotency-Key` for every code that a person requests, never one per user or destination: a repeated key returns the first verification and sends nothing. At most five codes per destination and 1,000 per organisation are started in an hour.',
     scope: 'write:verifications',
     idempotent: true,
-    databaseFault: 'UNAVAILABLE',
+    databaseFault: notRecorded,
     body: StartVerification,
     check: ({ body }) => {
       if (!body.from) throw new Failure('NO_SENDER')
     },
     responses: { 201: { schema: StartedVerification, description: 'The code was sent.' } },
     errors: startErrors,
-    handle: async ({ caller, body }) => ({ status: 201, body: await start(caller, body) }),
+    handle: async ({ caller, body, claim }) => ({ status: 201, body: await start(caller, body, claim) }),
   }),
   defineRoute({
     method: 'POST',
@@ -57,7 +63,7 @@ export const verificationRoutes = ({ start, check }: Needs): Route[] => [
     scope: 'write:verifications',
     params: { id: 'verification' },
     anyId: true,
-    databaseFault: 'UNAVAILABLE',
+    databaseFault: notRecorded,
     body: CheckCode,
     responses: { 200: { schema: CheckedVerification, description: 'The code was checked.' } },
     errors: ['UNAVAILABLE'],

@@ -1,6 +1,7 @@
 /** Emails to an audience. Each member gets a broadcast of their own. */
 import type { Senders } from '../../domains/sender.ts'
 import { Failure } from '../../ground/errors.ts'
+import { newId } from '../../ground/ids.ts'
 import { comparable, parseMailbox } from '../../ground/mailbox.ts'
 import type { Address } from '../../providers/email/email-provider.ts'
 import type { Links } from '../../tracking/links.ts'
@@ -49,7 +50,7 @@ export const makeBulkEmails = ({ channel, senders, links }: Needs): BulkChannel 
 
   const draftOf = (send: BulkSend, addresses: string[]): EmailDraft => ({
     ...newEmailDraft(
-      send.at.getTime(),
+      newId('message', send.at.getTime()),
       send.by,
       {
         from: fromOf(send),

@@ -1,8 +1,9 @@
 /** Builds drafts from the bodies of single, batch and bulk requests. */
 import type { Clock } from '../../ground/clock.ts'
-import { newId, timeOfId } from '../../ground/ids.ts'
+import { timeOfId } from '../../ground/ids.ts'
 import { comparable } from '../../ground/mailbox.ts'
 import { andThen, type MaybePromise } from '../../ground/maybe-promise.ts'
+import { claimedId, type IdempotencyClaim, type RequestPlace } from '../../idempotency/claims.ts'
 import type { Address, Attachment } from '../../providers/email/email-provider.ts'
 import type { SentBy } from '../draft.ts'
 import { type DraftCaller, makeSentBy } from '../sent-by.ts'
@@ -10,11 +11,17 @@ import { assertAttachable } from './attachments.ts'
 import { destinations, type EmailDraft } from './email-draft.ts'
 import type { BatchItem, BulkEmail, SendEmail } from './shapes.ts'
 
+/** With a claim, the ids of the messages are derived from it. */
 export interface DraftEmails {
-  single(caller: DraftCaller, body: SendEmail): MaybePromise<EmailDraft>
-  item(caller: DraftCaller, body: BatchItem): MaybePromise<EmailDraft>
+  single(caller: DraftCaller, body: SendEmail, claim?: IdempotencyClaim): MaybePromise<EmailDraft>
+  item(caller: DraftCaller, body: BatchItem, place: RequestPlace): MaybePromise<EmailDraft>
   /** One envelope per recipient. */
-  bulk(caller: DraftCaller, body: BulkEmail, attachments: Attachment[]): MaybePromise<EmailDraft[]>
+  bulk(
+    caller: DraftCaller,
+    body: BulkEmail,
+    attachments: Attachment[],
+    claim?: IdempotencyClaim,
+  ): MaybePromise<EmailDraft[]>
 }
 
 /** Each address once. A duplicate would be counted twice and receive two messages. */
@@ -41,12 +48,11 @@ type Needs = { clock: Clock; defaultProject: (orgId: string) => MaybePromise<str
 
 /** A new message without the fields that only single and scheduled messages have. */
 export const newEmailDraft = (
-  at: number,
+  id: string,
   by: SentBy,
   body: EmailFields,
   { to: allTo, cc: allCc, bcc: allBcc, attachments }: Envelope,
 ): EmailDraft => {
-  const id = newId('message', at)
   const [to = [], cc = [], bcc = []] = distinct([allTo, allCc, allBcc])
   return {
     id,
@@ -75,31 +81,34 @@ export const newEmailDraft = (
     unsubscribeUrl: null,
     pages: {},
     sender: null,
+    mayRepeat: undefined,
   }
 }
 
 export const makeDraftEmails = ({ clock, defaultProject }: Needs): DraftEmails => {
   const sentBy = makeSentBy(defaultProject)
 
-  const draftOf = (by: SentBy, body: EmailFields, envelope: Envelope): EmailDraft => {
+  const draftOf = (by: SentBy, body: EmailFields, envelope: Envelope, { claim, index = 0 }: RequestPlace) => {
     assertAttachable(envelope.attachments)
-    return newEmailDraft(clock.millis(), by, body, envelope)
+    const draft = newEmailDraft(claimedId('message', claim, clock, index), by, body, envelope)
+    draft.mayRepeat = claim?.interrupted
+    return draft
   }
 
   return {
-    single: (caller, body) =>
+    single: (caller, body, claim) =>
       andThen(sentBy(caller), (by) => {
-        const draft = draftOf(by, body, body)
+        const draft = draftOf(by, body, body, { claim })
         draft.scheduledAt = body.scheduled_at ?? null
         if (body.template !== undefined) draft.template = { slug: body.template, variables: body.variables }
         return draft
       }),
-    item: (caller, body) => andThen(sentBy(caller), (by) => draftOf(by, body, body)),
-    bulk: (caller, body, attachments) =>
+    item: (caller, body, place) => andThen(sentBy(caller), (by) => draftOf(by, body, body, place)),
+    bulk: (caller, body, attachments, claim) =>
       andThen(sentBy(caller), (by) => {
         const pages = {}
-        return body.to.map((recipient) => ({
-          ...draftOf(by, body, { to: [recipient], cc: [], bcc: [], attachments }),
+        return body.to.map((recipient, index) => ({
+          ...draftOf(by, body, { to: [recipient], cc: [], bcc: [], attachments }, { claim, index }),
           pages,
         }))
       }),

@@ -1,4 +1,5 @@
 /** Text messages to an audience. */
+import { newId } from '../../ground/ids.ts'
 import { callingCodeOf, isE164, needsDlt } from '../../ground/phone-number.ts'
 import type { SmsGeo } from '../../orgs/sms-geo.ts'
 import type { ResolveDlt } from '../../senders/resolve-dlt.ts'
@@ -29,7 +30,7 @@ export const makeBulkSms = ({ channel, smsSenders, geo, resolveDlt }: Needs): Bu
 
   const draftOf = (send: BulkSend, to: string): SmsDraft => ({
     ...newSmsDraft(
-      send.at.getTime(),
+      newId('message', send.at.getTime()),
       send.by,
       {
         from: send.from,

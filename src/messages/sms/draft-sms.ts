@@ -1,19 +1,21 @@
 /** Builds drafts from the bodies of single, batch and bulk requests. */
 import type { Clock } from '../../ground/clock.ts'
-import { newId, timeOfId } from '../../ground/ids.ts'
+import { timeOfId } from '../../ground/ids.ts'
 import { instantOfLocal } from '../../ground/local-time.ts'
 import { andThen, type MaybePromise } from '../../ground/maybe-promise.ts'
 import { needsDlt } from '../../ground/phone-number.ts'
+import { claimedId, type IdempotencyClaim, type RequestPlace } from '../../idempotency/claims.ts'
 import type { SentBy } from '../draft.ts'
 import { type DraftCaller, makeSentBy } from '../sent-by.ts'
 import type { BulkSms, SendSms, SmsBatchItem } from './shapes.ts'
 import type { SmsDraft } from './sms-draft.ts'
 
+/** With a claim, the ids of the messages are derived from it. */
 export interface DraftSms {
-  single(caller: DraftCaller, body: SendSms): MaybePromise<SmsDraft>
-  item(caller: DraftCaller, body: SmsBatchItem): MaybePromise<SmsDraft>
+  single(caller: DraftCaller, body: SendSms, claim?: IdempotencyClaim): MaybePromise<SmsDraft>
+  item(caller: DraftCaller, body: SmsBatchItem, place: RequestPlace): MaybePromise<SmsDraft>
   /** One message per recipient. */
-  bulk(caller: DraftCaller, body: BulkSms): MaybePromise<SmsDraft[]>
+  bulk(caller: DraftCaller, body: BulkSms, claim?: IdempotencyClaim): MaybePromise<SmsDraft[]>
 }
 
 export type SmsContent = Pick<SendSms, 'from' | 'body' | 'tags' | 'metadata' | 'media_url' | 'dlt_template_id'>
@@ -21,34 +23,34 @@ export type SmsContent = Pick<SendSms, 'from' | 'body' | 'tags' | 'metadata' | '
 type Needs = { clock: Clock; defaultProject: (orgId: string) => MaybePromise<string> }
 
 /** A new message without the fields that only single messages have. */
-export const newSmsDraft = (at: number, by: SentBy, given: SmsContent, to: string): SmsDraft => {
-  const id = newId('message', at)
-  return {
-    id,
-    createdAt: new Date(timeOfId(id)),
-    by,
-    channel: 'sms',
-    tags: given.tags,
-    metadata: given.metadata,
-    scheduledAt: null,
-    jobId: null,
-    from: given.from ?? null,
-    fromPool: null,
-    to,
-    body: given.body ?? '',
-    template: null,
-    mediaUrl: given.media_url,
-    // Ignored for other countries, so that it does not keep the template in use.
-    dltTemplateId: (needsDlt(to) ? given.dlt_template_id : undefined) ?? null,
-    local: null,
-    dlt: null,
-    messageType: 'transactional',
-  }
-}
+export const newSmsDraft = (id: string, by: SentBy, given: SmsContent, to: string): SmsDraft => ({
+  id,
+  createdAt: new Date(timeOfId(id)),
+  by,
+  channel: 'sms',
+  tags: given.tags,
+  metadata: given.metadata,
+  scheduledAt: null,
+  jobId: null,
+  from: given.from ?? null,
+  fromPool: null,
+  to,
+  body: given.body ?? '',
+  template: null,
+  mediaUrl: given.media_url,
+  // Ignored for other countries, so that it does not keep the template in use.
+  dltTemplateId: (needsDlt(to) ? given.dlt_template_id : undefined) ?? null,
+  local: null,
+  dlt: null,
+  messageType: 'transactional',
+})
 
 export const makeDraftSms = ({ clock, defaultProject }: Needs): DraftSms => {
   const sentBy = makeSentBy(defaultProject)
-  const draftOf = (by: SentBy, given: SmsContent, to: string): SmsDraft => newSmsDraft(clock.millis(), by, given, to)
+  const draftOf = (by: SentBy, given: SmsContent, to: string, { claim, index = 0 }: RequestPlace): SmsDraft => ({
+    ...newSmsDraft(claimedId('message', claim, clock, index), by, given, to),
+    mayRepeat: claim?.interrupted,
+  })
 
   const timeOf = ({ scheduled_at, scheduled_local: time, scheduled_at_tz: zone }: SendSms) => {
     if (time === undefined || zone === undefined) return { scheduledAt: scheduled_at ?? null, local: null }
@@ -56,14 +58,15 @@ export const makeDraftSms = ({ clock, defaultProject }: Needs): DraftSms => {
   }
 
   return {
-    single: (caller, body) =>
+    single: (caller, body, claim) =>
       andThen(sentBy(caller), (by) => ({
-        ...draftOf(by, body, body.to),
+        ...draftOf(by, body, body.to, { claim }),
         ...timeOf(body),
         fromPool: body.from_pool ?? null,
         template: body.template === undefined ? null : { slug: body.template, variables: body.variables },
       })),
-    item: (caller, body) => andThen(sentBy(caller), (by) => draftOf(by, body, body.to)),
-    bulk: (caller, body) => andThen(sentBy(caller), (by) => body.to.map((to) => draftOf(by, body, to))),
+    item: (caller, body, place) => andThen(sentBy(caller), (by) => draftOf(by, body, body.to, place)),
+    bulk: (caller, body, claim) =>
+      andThen(sentBy(caller), (by) => body.to.map((to, index) => draftOf(by, body, to, { claim, index }))),
   }
 }

@@ -46,6 +46,8 @@ export type ClaimedRow = MessageRow & {
   bytes: number
   /** When the message was due before this claim. */
   was_due_at: Date
+  /** The worker that claimed the message before was interrupted. */
+  was_interrupted: boolean
 }
 
 /**
@@ -59,11 +61,12 @@ export const claimDue = statement<
 >(
   'messages.claim_due',
   `with due as (
-     select m.org_id, m.id, m.created_at, m.bytes, m.due_at, o.place,
+     select m.org_id, m.id, m.created_at, m.bytes, m.due_at, m.status, o.place,
        row_number() over (partition by m.org_id order by m.due_at) as turn
      from unnest(:orgIds::text[]) with ordinality as o (org_id, place)
      cross join lateral (
-       select org_id, id, created_at, due_at, coalesce(octet_length(html), 0) + coalesce(octet_length(text), 0) as bytes
+       select org_id, id, created_at, due_at, status,
+         coalesce(octet_length(html), 0) + coalesce(octet_length(text), 0) as bytes
        from messages
        where org_id = o.org_id and status in ('scheduled', 'sending') and due_at <= :now
        order by due_at
@@ -71,7 +74,7 @@ export const claimDue = statement<
        for update skip locked
      ) m
    ), fitting as (
-     select org_id, id, created_at, bytes, due_at,
+     select org_id, id, created_at, bytes, due_at, status,
        sum(bytes) over (order by turn, place rows unbounded preceding) - bytes as bytes_before
      from due
      order by turn, place
@@ -80,10 +83,10 @@ export const claimDue = statement<
      update messages m set status = 'sending', claim = :claim, claimed_at = :now, due_at = :staleAt
      from fitting f
      where m.org_id = f.org_id and m.id = f.id and m.created_at = f.created_at and f.bytes_before < :maxBytes
-     returning ${messageColumnsOf('m')}, f.bytes, f.due_at as was_due_at
+     returning ${messageColumnsOf('m')}, f.bytes, f.due_at as was_due_at, f.status = 'sending' as was_interrupted
    )
-   select ${messageColumnsOf('c')}, c.bytes, c.was_due_at, o.suspended_at is not null as org_suspended,
-     o.deleted_at is not null as org_deleted, o.sms_quiet_hours as org_quiet_hours, t.status as tenant_status,
+   select ${messageColumnsOf('c')}, c.bytes, c.was_due_at, c.was_interrupted,
+     o.suspended_at is not null as org_suspended, o.deleted_at is not null as org_deleted, o.sms_quiet_hours as org_quiet_hours, t.status as tenant_status,
      coalesce(j.status = 'canceled', false) as job_canceled
    from claimed c
    join orgs o on o.id = c.org_id

@@ -47,6 +47,8 @@ export type LinkedRows = {
   entry_at?: string | undefined
   entry_signature?: string | undefined
   entry_seal?: string | undefined
+  /** The entry is about several messages, so it names none of them. */
+  entry_of_many?: true | undefined
 }
 
 const messageTypes: Record<keyof NewMessage, string> = {
@@ -105,6 +107,7 @@ const linkedTypes: Record<keyof LinkedRows, string> = {
   entry_at: 'timestamptz',
   entry_signature: 'text',
   entry_seal: 'text',
+  entry_of_many: 'boolean',
 }
 
 /** Values of absent columns that the table does not allow to be null. */
@@ -130,8 +133,8 @@ const valuesOf = (types: Record<string, string>): string =>
     .join(', ')
 
 const insertEntries = appendEntries(
-  `select org_id, entry_id, entry_actor, entry_action, 'message', id, entry_metadata::jsonb, entry_ip, entry_agent,
-       entry_at, entry_signature, entry_seal
+  `select org_id, entry_id, entry_actor, entry_action, 'message', case when entry_of_many then null else id end,
+       entry_metadata::jsonb, entry_ip, entry_agent, entry_at, entry_signature, entry_seal
      from input where entry_id is not null`,
 )
 

@@ -26,6 +26,19 @@ export const findStatuses = statement<
    join messages m on m.org_id = r.org_id and m.id = r.id and m.created_at = r.created_at`,
 )
 
+export type RecordedRow = Pick<
+  MessageRow,
+  'id' | 'channel' | 'created_at' | 'scheduled_at' | 'sent_at' | 'error_message' | 'sms'
+>
+
+/** Those of the messages that are stored. */
+export const findRecorded = statement<{ orgId: string; ids: string[]; createdAt: Date[] }, RecordedRow>(
+  'messages.find_recorded',
+  `select m.id, m.channel, m.created_at, m.scheduled_at, m.sent_at, m.error_message, m.sms
+   from unnest(:ids::text[], :createdAt::timestamptz[]) as r (id, created_at)
+   join messages m on m.org_id = :orgId and m.id = r.id and m.created_at = r.created_at`,
+)
+
 /** Locks the message while a report is compared with its current status. */
 export const lockMessage = statement<{ orgId: string; id: string; createdAt: Date }, MessageRow>(
   'messages.lock',

@@ -1,5 +1,5 @@
 /** Registered clients. They belong to no org: people of any org can allow a client to act for them. */
-import { statement } from '../../db/statement.ts'
+import { statement, unseen } from '../../db/statement.ts'
 
 export type ClientRow = { id: string; name: string; redirect_uris: string[] }
 
@@ -41,3 +41,6 @@ export const sweepClients = statement<{ unusedBefore: Date; usedBefore: Date }>(
    where (c.used_at is null and c.created_at <= :unusedBefore)
       or (c.used_at <= :usedBefore and not exists (select 1 from oauth_grants g where g.client_id = c.id))`,
 )
+
+/** The last use of a client is recorded for failed requests too. */
+unseen(useClient)

@@ -1,5 +1,5 @@
 /** Access tokens as the callers of requests. */
-import { statement } from '../../db/statement.ts'
+import { statement, unseen } from '../../db/statement.ts'
 import type { ScopeName } from '../../keys/scopes.ts'
 import type { Plan } from '../../orgs/plans.ts'
 
@@ -41,3 +41,6 @@ export const touchGrants = statement<{ orgIds: string[]; ids: string[]; at: Date
    )
    update oauth_clients c set used_at = used.at from used where c.id = used.client_id`,
 )
+
+/** The last use of a grant is recorded for failed requests too. */
+unseen(touchGrants)

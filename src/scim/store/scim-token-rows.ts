@@ -1,5 +1,5 @@
 /** Tokens with which the directory of an org calls. */
-import { statement } from '../../db/statement.ts'
+import { statement, unseen } from '../../db/statement.ts'
 import type { Keyset } from '../../ground/cursor.ts'
 
 export type ScimTokenRow = {
@@ -72,3 +72,6 @@ export const markTokenUsed = statement<{ orgId: string; id: string; at: Date; be
   `update scim_tokens set last_used_at = :at
    where org_id = :orgId and id = :id and (last_used_at is null or last_used_at < :before)`,
 )
+
+/** The last use of a token is recorded for failed requests too. */
+unseen(markTokenUsed)

@@ -3,8 +3,9 @@ import { foreignKeyViolation } from '../../db/faults.ts'
 import type { Db } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
 import { Failure } from '../../ground/errors.ts'
-import { isId, newId } from '../../ground/ids.ts'
+import { isId } from '../../ground/ids.ts'
 import type { Scope } from '../../ground/scope.ts'
+import { claimedId, type IdempotencyClaim } from '../../idempotency/claims.ts'
 import type { SmsRegistries } from '../../providers/registry/open-sms-registry.ts'
 import type { Announce } from '../registration/announce.ts'
 import { assertRegistry } from '../registration/may-change.ts'
@@ -12,10 +13,15 @@ import type { SpendRegistration } from '../registration/provision-limit.ts'
 import type { RegisterForm } from '../registration/register-form.ts'
 import { campaignSubject } from '../registration/subject.ts'
 import { brandStatements } from '../store/brand-rows.ts'
-import { type CampaignRow, insertCampaign } from '../store/campaign-rows.ts'
+import { type CampaignRow, campaignStatements, insertCampaign } from '../store/campaign-rows.ts'
 import type { CreateCampaign } from './shapes.ts'
 
-export type AddCampaign = (scope: Scope, actor: Actor, body: CreateCampaign) => Promise<CampaignRow>
+export type AddCampaign = (
+  scope: Scope,
+  actor: Actor,
+  body: CreateCampaign,
+  claim?: IdempotencyClaim,
+) => Promise<CampaignRow>
 
 type Needs = {
   db: Db
@@ -36,11 +42,15 @@ export const makeAddCampaign = (needs: Needs): AddCampaign => {
     if (kind === '10dlc' && brand.status !== 'verified') throw new Failure('BRAND_NOT_VERIFIED')
   }
 
-  const insert = ({ orgId, environment }: Scope, actor: Actor, body: CreateCampaign): Promise<CampaignRow> =>
+  const insert = (
+    id: string,
+    { orgId, environment }: Scope,
+    actor: Actor,
+    body: CreateCampaign,
+  ): Promise<CampaignRow> =>
     db.tx(async (tx) => {
       const { brand_id: brandId, kind, ...fields } = body
       const at = clock.now()
-      const id = newId('campaign', at.getTime())
       const row = { orgId, id, brandId, environment, kind, fields: JSON.stringify(fields), at }
       const made = await tx.row(insertCampaign, row)
       if (!made) throw new Error('the campaign was not inserted')
@@ -48,13 +58,16 @@ export const makeAddCampaign = (needs: Needs): AddCampaign => {
       return made
     })
 
-  return async (scope, actor, body) => {
+  return async (scope, actor, body, claim) => {
+    const id = claimedId('campaign', claim, clock)
+    const earlier = claim?.interrupted && (await db.row(campaignStatements.find, { orgId: scope.orgId, id }))
+    if (earlier) return earlier
     await assertBrand(scope, body)
     assertRegistry(registries, scope.environment)
     await spend(scope)
     let row: CampaignRow
     try {
-      row = await insert(scope, actor, body)
+      row = await insert(id, scope, actor, body)
     } catch (error) {
       // The brand was deleted in between.
       throw foreignKeyViolation(error) ? new Failure('BRAND_NOT_FOUND') : error

@@ -3,8 +3,8 @@ import { uniqueViolation } from '../../db/faults.ts'
 import type { Db, Tx } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
 import { Failure } from '../../ground/errors.ts'
-import { newId } from '../../ground/ids.ts'
 import type { Scope } from '../../ground/scope.ts'
+import { claimedId, type IdempotencyClaim } from '../../idempotency/claims.ts'
 import { lockOrg } from '../../orgs/store.ts'
 import { testPrefix } from '../../providers/registry/local-registry.ts'
 import type { SmsRegistries } from '../../providers/registry/open-sms-registry.ts'
@@ -20,12 +20,21 @@ import {
   findDuplicateSender,
   insertPhoneNumber,
   type PhoneNumberRow,
+  phoneNumberStatements,
 } from '../store/phone-number-rows.ts'
 import { numberRequest, type ProvisionNumber } from './provision-number.ts'
 import type { CreatePhoneNumber } from './shapes.ts'
 import { findUsableCampaign } from './usable-campaign.ts'
 
-export type AddPhoneNumber = (scope: Scope, actor: Actor, body: CreatePhoneNumber) => Promise<PhoneNumberRow>
+export type AddPhoneNumber = (
+  scope: Scope,
+  actor: Actor,
+  body: CreatePhoneNumber,
+  claim?: IdempotencyClaim,
+) => Promise<PhoneNumberRow>
+
+/** A sender that is to be added under this id. */
+type NewSender = { id: string; scope: Scope; actor: Actor; body: CreatePhoneNumber }
 
 type Needs = {
   db: Db
@@ -65,7 +74,7 @@ const asProvisioned = ({ e164, providerId, status, capabilities }: ProvisionedNu
 export const makeAddPhoneNumber = (needs: Needs): AddPhoneNumber => {
   const { db, clock, announce, registries, spend, provision, forget } = needs
 
-  const addSenderId = async (scope: Scope, actor: Actor, body: CreatePhoneNumber): Promise<PhoneNumberRow> => {
+  const addSenderId = async ({ id, scope, actor, body }: NewSender): Promise<PhoneNumberRow> => {
     const { orgId, environment } = scope
     const senderId = body.sender_id as string
     if (await db.row(findDuplicateSender, { orgId, environment, senderId })) {
@@ -73,7 +82,6 @@ export const makeAddPhoneNumber = (needs: Needs): AddPhoneNumber => {
     }
     await spend(scope)
     const at = clock.now()
-    const id = newId('phoneNumber', at.getTime())
     const providerId = environment === 'test' ? `${testPrefix}${id.slice(id.indexOf('_') + 1)}` : null
     return db.tx(async (tx) => {
       await assertWithinPlan(tx, orgId)
@@ -112,7 +120,7 @@ export const makeAddPhoneNumber = (needs: Needs): AddPhoneNumber => {
     }
   }
 
-  const addNumber = async (scope: Scope, actor: Actor, body: CreatePhoneNumber): Promise<PhoneNumberRow> => {
+  const addNumber = async ({ id, scope, actor, body }: NewSender): Promise<PhoneNumberRow> => {
     const { orgId, environment } = scope
     const { iso_country, campaign_id, type } = body as CreatePhoneNumber & { type: NumberType; campaign_id: string }
     if (!provisionable.has(iso_country)) throw new Failure('COUNTRY_NOT_PROVISIONABLE')
@@ -120,7 +128,6 @@ export const makeAddPhoneNumber = (needs: Needs): AddPhoneNumber => {
     assertRegistry(registries, environment)
     await spend(scope)
     const at = clock.now()
-    const id = newId('phoneNumber', at.getTime())
     const simulated = await simulate({ id, environment, type, iso_country }, campaign)
     const row = await db.tx(async (tx) => {
       await assertWithinPlan(tx, orgId)
@@ -143,9 +150,12 @@ export const makeAddPhoneNumber = (needs: Needs): AddPhoneNumber => {
     return simulated ? row : provision(row, actor)
   }
 
-  return async (scope, actor, body) => {
+  return async (scope, actor, body, claim) => {
+    const id = claimedId('phoneNumber', claim, clock)
+    const earlier = claim?.interrupted && (await db.row(phoneNumberStatements.find, { orgId: scope.orgId, id }))
+    if (earlier) return earlier
     try {
-      return await (body.kind === 'alphanumeric' ? addSenderId : addNumber)(scope, actor, body)
+      return await (body.kind === 'alphanumeric' ? addSenderId : addNumber)({ id, scope, actor, body })
     } catch (error) {
       if (uniqueViolation(error, 'phone_numbers_sender_id')) throw new Failure('SENDER_ALREADY_REGISTERED')
       throw uniqueViolation(error) ? new Failure('NUMBER_ALREADY_REGISTERED') : error

@@ -1,5 +1,5 @@
 /** Sliding windows in the database, for limits that must hold while the store of the rate limiter is unreachable. */
-import { statement } from '../../db/statement.ts'
+import { statement, unseen } from '../../db/statement.ts'
 
 /** One bucket is counted by one transaction at a time. */
 export const lockBucket = statement<{ bucket: string }, { locked: boolean }>(
@@ -26,3 +26,6 @@ export const sweepAttempts = statement<{ before: Date }>(
   'signin.sweep_attempts',
   'delete from sign_in_attempts where at < :before',
 )
+
+/** Failed attempts are counted too. */
+unseen(dropOldAttempts, insertAttempt)
