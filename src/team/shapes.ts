@@ -31,9 +31,17 @@ const orgName = patternText(/\S/, 80, 'Enter a name.')
   .max(80, 'Must be at most 80 characters.')
   .transform((text) => text.trim())
 
-export const CreateOwnOrg = refusing(z.object({ name: orgName }), {
+/** A part of a host name. */
+const orgSlug = patternText(
+  /^(?=.{1,48}$)[a-z0-9]+(-[a-z0-9]+)*$/,
+  48,
+  'Must be 1 to 48 lower-case letters and digits, with single dashes between them.',
+)
+
+export const CreateOwnOrg = refusing(z.object({ name: orgName, slug: orgSlug.optional() }), {
   sms_quiet_hours: 'A new org has quiet hours. Change it with PATCH.',
 })
+export type CreateOwnOrg = z.output<typeof CreateOwnOrg>
 export const PatchOwnOrg = z.object({ name: orgName.optional(), sms_quiet_hours: z.boolean().optional() })
 export const DeleteOwnOrg = z.object({ confirm: z.string().max(200) })
 export const SwitchOrg = z.object({ org_id: givenId })

@@ -61,6 +61,7 @@ const ignored: Record<string, Record<string, string>> = {
   },
   'change contacts': { ...fixedFields(['tenant_id']), 'PATCH contact_id': namedElsewhere },
   'change domains': { ...fixedFields(['name', 'region', 'project_id', 'tenant_id']), id: namedElsewhere },
+  'change org': fixedFields(['slug']),
   'change ip-pools': fixedFields(['region']),
   'change phone-numbers': fixedFields(['kind', 'iso_country', 'type', 'sender_id']),
   'change pools': fixedFields(['slug', 'tenant_id']),

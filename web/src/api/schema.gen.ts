@@ -6994,6 +6994,7 @@ export interface operations {
             content: {
                 "application/json": {
                     name: string;
+                    slug?: string;
                 };
             };
         };
