@@ -22,3 +22,11 @@ test('The table of tasks in docs/dev-tools.md has every task with its schedule',
   const tasks = Object.entries(t.service.tasks).map(([name, task]) => [name, schedules[task?.cron ?? 'none']])
   expect(rows.filter(([name]) => name !== undefined && name in t.service.tasks).toSorted()).toEqual(tasks.toSorted())
 })
+
+test('docs/dev-tools.md names every count that a task returns', async () => {
+  const page = await readFile(new URL('../docs/dev-tools.md', import.meta.url), 'utf8')
+  const counts: string[] = []
+  for (const task of Object.values(t.service.tasks)) counts.push(...Object.keys((await task?.run()) ?? {}))
+  expect(counts.length).toBeGreaterThan(20)
+  expect(counts.filter((name) => !page.includes(`\`${name}\``))).toEqual([])
+})
