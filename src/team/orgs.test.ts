@@ -448,6 +448,7 @@ describe('a deleted org', () => {
       'orgs',
       'provider_notifications',
       'schema_migrations',
+      'service_processes',
       'settings',
       'sign_in_attempts',
       'simulated_registry',
