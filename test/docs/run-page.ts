@@ -26,11 +26,14 @@ const tools = ['cat', 'cut', 'date', 'grep', 'head', 'node', 'openssl']
 
 const program = (text: string): string => `#!/bin/sh\nPATH='${process.env.PATH}'\n${text}\n`
 
+/** With as few programs as possible, because it runs for every request of every page. */
 const recordingCurl = (curl: string): string =>
-  program(`n=$(ls "$CALLS" | wc -l)
-call=$CALLS/$(cat "$BLOCK")-$(printf %03d "$n")
+  program(`read block < "$BLOCK"
+read count < "$CALLS/count"
+echo $((count + 1)) > "$CALLS/count"
+call=$CALLS/$block-$((count + 1000))
 ${curl} -sS -D "$call.head" "$@" > "$call.out" || exit
-cat "$call.out"`)
+exec cat "$call.out"`)
 
 /** The last status line: an earlier one can be that of a 100 Continue. */
 const statusIn = (head: string): number => Number([...head.matchAll(/^HTTP\/\S+ (\d{3})/gm)].at(-1)?.[1])
@@ -74,6 +77,7 @@ export const runPage = async (blocks: readonly Block[], env: Record<string, stri
     await writeFile(inFolder('bin/curl'), recordingCurl(pathOf.get('curl') as string))
     await writeFile(inFolder('bin/tidings'), program(`exec "${process.execPath}" "${launcher}" "$@"`))
     for (const name of ['curl', 'tidings']) await chmod(inFolder(`bin/${name}`), 0o755)
+    await writeFile(inFolder('calls/count'), '0\n')
     await writeFile(inFolder('page.sh'), scriptOf(blocks))
     const output = await run('/bin/sh', [inFolder('page.sh')], {
       cwd: inFolder('work'),
