@@ -237,6 +237,7 @@ export const catalogue = {
   INVITATION_EXPIRED: at(410, 'This invitation has expired'),
   INVITATION_EMAIL_MISMATCH: at(403, 'This invitation was sent to another address'),
   SOLE_OWNER: at(409, 'You are the only member of an organisation you own'),
+  ORG_SLUG_TAKEN: at(409, 'Another organisation already uses this slug. Choose another one.'),
   SCIM_TOKEN_LIMIT: at(409, 'The organisation has two live directory tokens. Revoke one first.'),
   OWNER_NOT_MAPPABLE: at(422, 'A directory group cannot grant the owner role'),
   DOMAIN_NOT_VERIFIED: at(409, 'The domain is not verified. Verify it first.'),

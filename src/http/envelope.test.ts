@@ -166,6 +166,7 @@ const added: [code: Code, status: number, type: string][] = [
   ['SSO_REQUIRED', 403, 'authentication_error'],
   ['SSO_NOT_TESTED', 409, 'validation_error'],
   ['SSO_NO_DOMAIN', 409, 'validation_error'],
+  ['ORG_SLUG_TAKEN', 409, 'validation_error'],
   ['SCIM_TOKEN_LIMIT', 409, 'validation_error'],
   ['OWNER_NOT_MAPPABLE', 422, 'validation_error'],
   ['INVALID_TIME_RANGE', 422, 'validation_error'],

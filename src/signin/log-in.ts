@@ -139,13 +139,15 @@ export const makeLogIn = (needs: Needs): LogIn => {
 
   const resend: LogIn['resend'] = async (id) => {
     const challenge = await live(id, 'code')
-    if (!challenge) throw wrongCode()
+    // A new code does not give new tries, so it could not be used.
+    if (!challenge || challenge.tries >= maxTries) throw wrongCode()
     await throttle.require(tooManyRequests, bucketOf('login-resend', challenge.user_id, 3))
     const code = codes.make()
     await mail(challenge.email, null, loginCodeMail(code))
     const expiresAt = soon()
     const codeHash = codes.hash(code, purposeOf(id))
-    if (!(await db.row(replaceChallengeCode, { id, codeHash, now: clock.now(), expiresAt }))) throw wrongCode()
+    if (!(await db.row(replaceChallengeCode, { id, codeHash, now: clock.now(), expiresAt, maxTries })))
+      throw wrongCode()
     return { challengeId: id, email: challenge.email, expiresAt }
   }
 

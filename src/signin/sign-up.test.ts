@@ -345,6 +345,15 @@ describe('the phone number', () => {
     const costly = await ann.post('/api/auth/verify-phone', { phone: '+881612345678' })
     expect([costly.status, costly.body.code]).toEqual([422, 'HIGH_COST_DESTINATION'])
     expect((await ann.post('/api/auth/verify-phone', { phone: '4155550123' })).status).toBe(422)
+    for (const unassigned of ['+2101234567', '+9991234567']) {
+      const reply = await ann.post('/api/auth/verify-phone', { phone: unassigned })
+      const errors = [{ path: ['phone'], code: 'custom', message: 'No country has this calling code.' }]
+      expect([reply.status, reply.body]).toEqual([
+        422,
+        { error: 'Validation failed', code: 'VALIDATION_ERROR', errors },
+      ])
+      expect(await mailsTo(t, unassigned, 'sms')).toEqual([])
+    }
     for (let i = 0; i < 5; i++) {
       expect((await ann.post('/api/auth/verify-phone', { phone: `+1415555013${i}` })).status).toBe(202)
     }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { roles } from '../accounts/sessions.ts'
 import { givenId, patternText } from '../ground/bounded-text.ts'
 import { comparableAddress } from '../ground/mailbox.ts'
+import { eachRefused, refusing } from '../ground/refused-fields.ts'
 import { plans } from '../orgs/plans.ts'
 
 const instant = z.string()
@@ -30,13 +31,27 @@ const orgName = patternText(/\S/, 80, 'Enter a name.')
   .max(80, 'Must be at most 80 characters.')
   .transform((text) => text.trim())
 
-export const CreateOwnOrg = z.object({ name: orgName })
+/** A part of a host name. */
+const orgSlug = patternText(
+  /^(?=.{1,48}$)[a-z0-9]+(-[a-z0-9]+)*$/,
+  48,
+  'Must be 1 to 48 lower-case letters and digits, with single dashes between them.',
+)
+
+export const CreateOwnOrg = refusing(z.object({ name: orgName, slug: orgSlug.optional() }), {
+  sms_quiet_hours: 'A new org has quiet hours. Change it with PATCH.',
+})
+export type CreateOwnOrg = z.output<typeof CreateOwnOrg>
 export const PatchOwnOrg = z.object({ name: orgName.optional(), sms_quiet_hours: z.boolean().optional() })
 export const DeleteOwnOrg = z.object({ confirm: z.string().max(200) })
 export const SwitchOrg = z.object({ org_id: givenId })
 export const TransferTo = z.object({ user_id: givenId })
 export const InviteMember = z.object({ email: invitedAddress, role })
 export const ById = z.object({ id: givenId })
+export const RepeatInvitation = refusing(
+  z.object({ id: givenId }),
+  eachRefused(['email', 'role'], 'This request only sends the invitation again. Withdraw it and invite anew.'),
+)
 export const ChangeRole = z.object({ id: givenId, role })
 export const ByToken = z.object({ token: givenToken })
 export const DeleteOwnAccount = z

@@ -115,7 +115,7 @@ export const matrix: Record<string, Line> = {
   'DELETE /api/internal/user': { gate: 'requireUserSession', admitted: 422 },
   'POST /api/internal/user/data-export': { gate: 'requireUserSession', admitted: 200 },
   'GET /api/internal/org/export': { gate: 'requireOwnerSession', admitted: 200 },
-  'POST /api/internal/org/export/async': { gate: 'requireOwnerSession', admitted: 202 },
+  'POST /api/internal/org/export/async': { gate: 'requireOwnerSession', admitted: 202, whileSuspended: 'open' },
   'GET /api/internal/org/export/jobs': { gate: 'requireOwnerSession', admitted: 200 },
   'GET /api/internal/org/export/jobs/{id}': { gate: 'requireOwnerSession', admitted: 404 },
   'GET /api/internal/org/export/jobs/{id}/download': { gate: 'requireOwnerSession', admitted: 404 },

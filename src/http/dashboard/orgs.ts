@@ -81,7 +81,7 @@ const personalOrgRoutes = ({ db, manage, cookies, serviceDomain }: OrgRouteNeeds
     body: CreateOwnOrg,
     responses: { 201: OwnOrg },
     handle: async (call) => {
-      const org = await manage.create(userActor(call), call.body.name)
+      const org = await manage.create(userActor(call), call.body)
       return { status: 201, body: makeShow(serviceDomain)(org), cookies: [activeOrg(cookies, org.id)] }
     },
   }),

@@ -17,6 +17,7 @@ import {
   JoinedOrg,
   Member,
   ReceivedInvitation,
+  RepeatInvitation,
 } from '../../team/shapes.ts'
 import { type InvitationRow, listInvitations } from '../../team/store/invitation-rows.ts'
 import { listTeam, type TeamMemberRow } from '../../team/store/team-rows.ts'
@@ -122,7 +123,7 @@ const invitationRoutes = ({ db, clock, invitations }: TeamRouteNeeds): Dashboard
     method: 'PATCH',
     path: '/api/internal/team/invite',
     gate: 'requireOwnerSession',
-    body: ById,
+    body: RepeatInvitation,
     responses: { 200: Invitation },
     handle: async (call) => {
       const invitation = await invitations.resend(call.session.orgId, userActor(call), call.body.id)

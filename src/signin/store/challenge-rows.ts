@@ -26,9 +26,10 @@ export type ChallengeRow = {
   code_hash: Buffer | null
   redirect_to: string
   expires_at: Date
+  tries: number
 }
 
-const challengeColumns = 'c.id, c.user_id, u.email, c.method, c.code_hash, c.redirect_to, c.expires_at'
+const challengeColumns = 'c.id, c.user_id, u.email, c.method, c.code_hash, c.redirect_to, c.expires_at, c.tries'
 
 export const findChallenge = statement<{ id: string; step: ChallengeStep; now: Date }, ChallengeRow>(
   'signin.find_challenge',
@@ -68,12 +69,12 @@ export const askSecondFactor = statement<{ id: string; codeHash: Buffer; expires
 
 /** A new code does not give new tries. */
 export const replaceChallengeCode = statement<
-  { id: string; codeHash: Buffer; now: Date; expiresAt: Date },
+  { id: string; codeHash: Buffer; now: Date; expiresAt: Date; maxTries: number },
   { id: string }
 >(
   'signin.replace_challenge_code',
   `update login_challenges set code_hash = :codeHash, expires_at = :expiresAt
-   where id = :id and step = 'code' and ended_at is null and expires_at > :now
+   where id = :id and step = 'code' and ended_at is null and expires_at > :now and tries < :maxTries
    returning id`,
 )
 

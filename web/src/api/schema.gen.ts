@@ -6994,6 +6994,7 @@ export interface operations {
             content: {
                 "application/json": {
                     name: string;
+                    slug?: string;
                 };
             };
         };
@@ -8302,6 +8303,13 @@ export interface operations {
                     ramp_minutes?: number;
                     /** @description 2 to 5 subjects that replace the subject of the template. Each contact gets one of them. */
                     subject_variants?: string[];
+                    /**
+                     * @description Always `broadcast`: members who unsubscribed are skipped.
+                     * @constant
+                     */
+                    stream?: "broadcast";
+                    /** @description Not supported here. Use scheduled_local with scheduled_at_tz. */
+                    scheduled_at?: unknown;
                     /** @description The local time of the first message, in the zone `scheduled_at_tz`. Now if you omit it. */
                     scheduled_local?: string;
                     /** @description The IANA time zone of `scheduled_local`. */
@@ -8369,6 +8377,13 @@ export interface operations {
                     ramp_minutes?: number;
                     /** @description 2 to 5 subjects that replace the subject of the template. Each contact gets one of them. */
                     subject_variants?: string[];
+                    /**
+                     * @description Always `broadcast`: members who unsubscribed are skipped.
+                     * @constant
+                     */
+                    stream?: "broadcast";
+                    /** @description Not supported here. Use scheduled_local with scheduled_at_tz. */
+                    scheduled_at?: unknown;
                     /** @description The local time of the first message, in the zone `scheduled_at_tz`. Now if you omit it. */
                     scheduled_local?: string;
                     /** @description The IANA time zone of `scheduled_local`. */

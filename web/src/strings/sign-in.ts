@@ -70,6 +70,8 @@ export const signIn = {
   joined: (org: string) => `You joined ${org}`,
   newOrgTitle: 'Create an organisation',
   newOrgHelp: 'An organisation has its own messages, senders, keys and team.',
+  orgSlug: 'Slug',
+  orgSlugHelp: 'Names the organisation in addresses. Made from the name by default. It cannot be changed later.',
   createOrg: 'Create organisation',
   welcomeTitle: 'Welcome to Tidings',
   welcomeHelp: 'This link signs in the owner of the first organisation. It works once.',
