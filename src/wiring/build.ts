@@ -81,6 +81,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     foundation,
     platform,
     sending,
+    people,
     senders,
     billing,
     scim,
