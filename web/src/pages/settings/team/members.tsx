@@ -19,6 +19,8 @@ const columnsFor = (userId: string, primaryOwnerId: string | undefined): Column<
           <span className="truncate font-medium">{member.name}</span>
           {member.user_id === userId && <Badge>{team.you}</Badge>}
           {member.primary_owner && <Badge tone="info">{team.primary}</Badge>}
+          {member.sso_exempt && <Badge>{team.ssoExempt}</Badge>}
+          {member.sso_access === 'none' && <Badge tone="warn">{team.ssoClosed}</Badge>}
         </div>
         <div className="truncate text-muted text-xs">{member.email}</div>
       </div>
