@@ -1,3 +1,4 @@
+/** Ends the own membership, also in an organisation that is closed to this session. */
 import { useState } from 'react'
 import { api, unwrap } from '../api/client.ts'
 import { enterAt } from '../pages/sign-in/enter.ts'
@@ -5,8 +6,9 @@ import { shell } from '../strings/shell.ts'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 
-/** Ends the own membership, also in an organisation that is closed to this session. */
-export const LeaveOrg = ({ id, name }: { id: string; name: string }) => {
+type Props = { id: string; name: string; look?: 'danger' | 'secondary' }
+
+export const LeaveOrg = ({ id, name, look = 'secondary' }: Props) => {
   const [asked, setAsked] = useState(false)
   const leave = async () => {
     await unwrap(api.DELETE('/api/internal/team/membership', { params: { query: { org_id: id } } }))
@@ -15,7 +17,7 @@ export const LeaveOrg = ({ id, name }: { id: string; name: string }) => {
   }
   return (
     <>
-      <Button look="danger" onClick={() => setAsked(true)}>
+      <Button look={look} onClick={() => setAsked(true)}>
         {shell.leaveOrg}
       </Button>
       <ConfirmDialog

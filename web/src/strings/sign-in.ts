@@ -39,7 +39,7 @@ export const signIn = {
     sso_required: 'Your organisation requires single sign-on. Choose "Sign in with SSO".',
   } as Record<string, string>,
   stepUpNoPassword:
-    'You have no password yet. We mail you a link with which you set one. It signs you out; then sign in as usual and come back.',
+    'You have no password yet. We mail you a link with which you set one, which ends your sessions. Then sign in through your identity provider again and confirm with the password.',
   registerTitle: 'Create your account',
   name: 'Your name',
   orgName: 'Organisation',

@@ -77,7 +77,7 @@ export const sso = {
   stopEnforcing: 'Stop requiring it',
   enforceConfirm: 'Require single sign-on?',
   enforceEffect:
-    'Sessions of members in your domains that began otherwise end at once. Owners can still sign in with a password, so that nobody is locked out.',
+    'Sessions of members in your domains that began otherwise end at once. Owners can still sign in with a password if the identity provider fails.',
   outsideDomains: (count: number) =>
     count === 1
       ? 'One member has an address outside your domains and loses access, until you exempt them on the team page.'

@@ -60,7 +60,7 @@ const OrganisationPage = () => {
           danger
           title={shell.leaveOrg}
           description={shell.leaveHelp}
-          actions={<LeaveOrg id={org.id} name={org.name} />}
+          actions={<LeaveOrg id={org.id} name={org.name} look="danger" />}
         />
       )}
       {org && <Deletion org={org} />}

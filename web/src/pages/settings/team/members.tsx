@@ -15,7 +15,7 @@ const columnsFor = (userId: string, primaryOwnerId: string | undefined): Column<
     header: team.person,
     cell: (member) => (
       <div className="max-w-32 py-1 sm:max-w-none">
-        <div className="flex items-center gap-1.5">
+        <div className="flex flex-wrap items-center gap-x-1.5">
           <span className="truncate font-medium">{member.name}</span>
           {member.user_id === userId && <Badge>{team.you}</Badge>}
           {member.primary_owner && <Badge tone="info">{team.primary}</Badge>}
