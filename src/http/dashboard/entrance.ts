@@ -1,7 +1,7 @@
 /**
  * The entrance of the dashboard. Every request passes here before its body is read: the session, then the cross-site
- * rule, then the gate of its route, which is closed for an org that wants another identity provider. The org and the role are read from the database each time, so a change of either
- * takes effect on the next request.
+ * rule, then the gate of its route, which is also shut if the active org is closed to the session. The org and the role
+ * are read from the database each time, so a change of either takes effect on the next request.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Role, Session, Sessions } from '../../accounts/sessions.ts'
