@@ -125,7 +125,8 @@ const singleSignOnJourneys: Journey = (stage) => {
     await activate(page, org.orgId)
     await visit(page, '/')
     await enforce(org)
-    await goTo(page, '/suppressions')
+    // A link, as somebody would follow it: nothing but the refusal of the next page tells of the change.
+    await page.getByRole('link', { name: 'Suppressions' }).click()
     await page.getByRole('heading', { name: `${name} is closed to this session` }).waitFor()
     await page.getByText('Ask an owner to exempt you.').waitFor()
     expect(await page.getByRole('link', { name: `Sign in with the provider of ${name}` }).count()).toBe(0)
