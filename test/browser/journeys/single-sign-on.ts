@@ -129,7 +129,7 @@ const singleSignOnJourneys: Journey = (stage) => {
     await page.getByRole('link', { name: 'Suppressions' }).click()
     await page.getByRole('heading', { name: `${name} is closed to this session` }).waitFor()
     await page.getByText('Ask an owner to exempt you.').waitFor()
-    expect(await page.getByRole('link', { name: `Sign in with the provider of ${name}` }).count()).toBe(0)
+    expect(await page.getByRole('link', { name: 'Sign in with SSO' }).count()).toBe(0)
     await expectNoBarriers(page)
     // What belongs to the person stays open.
     await goTo(page, '/account/profile')
@@ -165,7 +165,7 @@ const singleSignOnJourneys: Journey = (stage) => {
     await switchTo(page, await nameOf(second.orgId), name)
     const refused = page.getByRole('dialog', { name: `${name} is closed to this session` })
     // Following the link would leave this machine.
-    const start = await refused.getByRole('link', { name: `Sign in with the provider of ${name}` }).getAttribute('href')
+    const start = await refused.getByRole('link', { name: 'Sign in with SSO' }).getAttribute('href')
     expect(start).toBe(`/api/auth/saml/login?org=${first.slug}&redirect_to=%2F`)
     await refused.getByRole('button', { name: 'Close' }).click()
     await refused.waitFor({ state: 'detached' })

@@ -11,7 +11,7 @@ import { useSwitchOrg } from './org-switcher.tsx'
 type Refusal = { code: string; login_url?: string | undefined; exemption_needed?: true | undefined }
 
 /** The identity provider does not sign in everybody. Then only an owner can help. */
-export const WayIn = ({ name, refusal, back }: { name: string; refusal: Refusal; back: string }) => {
+export const WayIn = ({ refusal, back }: { refusal: Refusal; back: string }) => {
   if (refusal.code === 'STEP_UP_REQUIRED') {
     return (
       <Button look="primary" onClick={() => void askToStepUp()}>
@@ -22,7 +22,7 @@ export const WayIn = ({ name, refusal, back }: { name: string; refusal: Refusal;
   if (refusal.login_url === undefined || refusal.exemption_needed) return null
   return (
     <a href={ssoAddress(refusal.login_url, back)} className={buttonClasses('primary')}>
-      {shell.withProviderOf(name)}
+      {shell.withProvider}
     </a>
   )
 }
@@ -35,12 +35,12 @@ const ClosedOrgPage = () => {
   return (
     <Page title={shell.closedTitle(closed.name)} width="form" description={closed.error}>
       <div className="flex flex-wrap gap-2">
-        <WayIn name={closed.name} refusal={closed} back={location.pathname + location.search} />
+        <WayIn refusal={closed} back={location.pathname + location.search} />
         {orgs
           .filter(({ id }) => id !== closed.id)
           .map(({ id, name }) => (
-            <Button key={id} onClick={() => void switchOrg(id)}>
-              {shell.openOrg(name)}
+            <Button key={id} className="max-w-full" onClick={() => void switchOrg(id)}>
+              <span className="truncate">{shell.openOrg(name)}</span>
             </Button>
           ))}
         <LeaveOrg id={closed.id} name={closed.name} />

@@ -16,7 +16,7 @@ const RefusedOrgDialog = ({ org: { id, name, error } }: { org: RefusedOrg }) => 
       actions={
         <>
           <LeaveOrg id={id} name={name} />
-          <WayIn name={name} refusal={{ code: error.code ?? '', login_url, exemption_needed }} back="/" />
+          <WayIn refusal={{ code: error.code ?? '', login_url, exemption_needed }} back="/" />
         </>
       }
     />

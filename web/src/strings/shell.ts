@@ -50,5 +50,5 @@ export const shell = {
   theme: { system: 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' },
   toOverview: 'Go to the overview',
   tryAgain: 'Try again',
-  withProviderOf: (name: string) => `Sign in with the provider of ${name}`,
+  withProvider: 'Sign in with SSO',
 } as const

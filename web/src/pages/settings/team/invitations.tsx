@@ -63,7 +63,7 @@ const columns: Column<Invitation>[] = [
     id: 'email',
     header: team.email,
     cell: ({ email, sso_exempt }) => (
-      <div className="flex flex-wrap items-center gap-x-1.5">
+      <div className="flex flex-wrap items-center gap-x-1.5 py-1">
         <span className="truncate">{email}</span>
         {sso_exempt && <Badge>{team.ssoExempt}</Badge>}
       </div>
