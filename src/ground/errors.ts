@@ -247,6 +247,10 @@ export const catalogue = {
   EXPORT_UNAVAILABLE: at(503, 'The file of this export cannot be read at the moment. Try again in a few minutes.'),
   RANGE_NOT_SATISFIABLE: at(416, 'The requested range is outside the file'),
   SSO_REQUIRED: at(403, 'Your organisation requires single sign-on'),
+  STEP_UP_REQUIRED: at(
+    403,
+    'Confirm with your own password first. An identity provider opened this session for its organisation only.',
+  ),
   SSO_NOT_TESTED: at(409, 'Sign in once through this configuration before you enforce it'),
   SSO_NO_DOMAIN: at(409, 'Verify an email domain before you enforce single sign-on'),
   INVALID_TIME_RANGE: at(422, 'The bounds of a range must be ISO 8601 timestamps'),

@@ -164,6 +164,7 @@ const added: [code: Code, status: number, type: string][] = [
   ['EXPORT_UNAVAILABLE', 503, 'server_error'],
   ['RANGE_NOT_SATISFIABLE', 416, 'validation_error'],
   ['SSO_REQUIRED', 403, 'authentication_error'],
+  ['STEP_UP_REQUIRED', 403, 'authentication_error'],
   ['SSO_NOT_TESTED', 409, 'validation_error'],
   ['SSO_NO_DOMAIN', 409, 'validation_error'],
   ['ORG_SLUG_TAKEN', 409, 'validation_error'],

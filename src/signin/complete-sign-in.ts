@@ -16,7 +16,7 @@ export type SignedIn = {
   user: { id: string; email: string; name: string }
   /** The org that the dashboard shows first. */
   activeOrgId: string | null
-  /** The browser remembers an active org that the user does not belong to. */
+  /** The browser remembers an active org that the user does not belong to, or that is closed to the session. */
   foreignOrg: boolean
 }
 
@@ -42,10 +42,10 @@ type Needs = { sessions: Pick<Sessions, 'begin'>; recordPersonal: RecordPersonal
 export const makeCompleteSignIn =
   ({ sessions, recordPersonal }: Needs): CompleteSignIn =>
   async (tx, { id, email, name }, { method, from, activeOrg, ssoOrgId = null }) => {
-    const { required, breakGlass } = await judgeEnforcement(tx, id, ssoOrgId)
+    const { required, breakGlass, closedOrgIds } = await judgeEnforcement(tx, id, ssoOrgId)
     if (required) return required
     const session = await sessions.begin(tx, id, { method, ssoOrgId, ...from })
-    const orgs = await tx.rows(listMemberships, { userId: id })
+    const orgs = (await tx.rows(listMemberships, { userId: id })).filter((org) => !closedOrgIds.has(org.id))
     const filing = await tx.row(findFilingOrg, { userId: id })
     await recordPersonal(tx, filing?.org_id ?? null, {
       userId: id,

@@ -32,8 +32,12 @@ const given = (email: string, more = {}) => ({
 })
 const invalidCode = [400, { error: 'Invalid or expired code', code: 'INVALID_CODE' }]
 
-const userOf = async (email: string) =>
-  (await t.database.sql('select * from users where email = $1', [email]))[0] as Record<string, unknown> | undefined
+/** Registration makes the account after its response. */
+const userOf = async (email: string) => {
+  await settled()
+  const [user] = await t.database.sql('select * from users where email = $1', [email])
+  return user as Record<string, unknown> | undefined
+}
 
 describe('registration', () => {
   test('A-001 A-002 A-117 A-131 makes an account with an org, and the mailed code verifies it and signs in', async () => {
@@ -95,6 +99,7 @@ describe('registration', () => {
     const leavesNoTrace = await watchTables(t.database)
     const known = await leavesNoTrace(async () => {
       const reply = await browser().post('/api/auth/register', given(email, { password: 'another long password' }))
+      await settled()
       await t.service.modules.outbox.flushed()
       await t.database.sql('delete from local_outbox')
       return reply

@@ -46,13 +46,19 @@ export const PatchOwnOrg = z.object({ name: orgName.optional(), sms_quiet_hours:
 export const DeleteOwnOrg = z.object({ confirm: z.string().max(200) })
 export const SwitchOrg = z.object({ org_id: givenId })
 export const TransferTo = z.object({ user_id: givenId })
-export const InviteMember = z.object({ email: invitedAddress, role })
+export const InviteMember = z.object({ email: invitedAddress, role, sso_exempt: z.boolean().default(false) })
 export const ById = z.object({ id: givenId })
 export const RepeatInvitation = refusing(
   z.object({ id: givenId }),
   eachRefused(['email', 'role'], 'This request only sends the invitation again. Withdraw it and invite anew.'),
 )
-export const ChangeRole = z.object({ id: givenId, role })
+export const ChangeMember = z
+  .object({ id: givenId, role: role.optional(), sso_exempt: z.boolean().optional() })
+  .refine(({ role: given, sso_exempt }) => given !== undefined || sso_exempt !== undefined, {
+    path: ['role'],
+    message: 'Send role or sso_exempt.',
+  })
+export const LeftOrg = z.object({ org_id: givenId.optional() })
 export const ByToken = z.object({ token: givenToken })
 export const DeleteOwnAccount = z
   .object({
@@ -108,6 +114,8 @@ export const Member = z.strictObject({
   primary_owner: z.boolean(),
   two_factor_enabled: z.boolean(),
   source: z.string(),
+  sso_exempt: z.boolean(),
+  sso_access: z.enum(['any', 'provider', 'none']),
   created_at: instant,
   last_active_at: instant.nullable(),
 })
@@ -116,6 +124,7 @@ export const Invitation = z.strictObject({
   id: z.string(),
   email: z.string(),
   role: z.string(),
+  sso_exempt: z.boolean(),
   status: z.enum(['pending', 'expired']),
   invited_by: z.strictObject({ id: z.string(), name: z.string() }).nullable(),
   created_at: instant,
@@ -132,6 +141,7 @@ export const ReceivedInvitation = z.strictObject({
 })
 
 export const JoinedOrg = z.strictObject({ org_id: z.string(), org_name: z.string(), role: z.string() })
+export const LeftTeam = z.strictObject({ deleted: z.literal(true) })
 export const DeletedRow = z.strictObject({ deleted: z.literal(true), id: z.string() })
 export const DeclinedInvitation = z.strictObject({ declined: z.literal(true), id: z.string() })
 

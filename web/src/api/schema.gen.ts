@@ -144,6 +144,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/auth/step-up": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["postApiAuthStepUp"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/auth/first-sign-in": {
         parameters: {
             query?: never;
@@ -1102,6 +1118,22 @@ export interface paths {
         options?: never;
         head?: never;
         patch: operations["patchApiInternalTeamMembers"];
+        trace?: never;
+    };
+    "/api/internal/team/membership": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete: operations["deleteApiInternalTeamMembership"];
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/internal/team/invite": {
@@ -4404,6 +4436,65 @@ export interface operations {
             };
         };
     };
+    postApiAuthStepUp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    email?: string;
+                    password?: string;
+                    challenge_id?: string;
+                    code?: string;
+                    backup_code?: string;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        status: "code_required";
+                        challenge_id: string;
+                        sent_to: string;
+                        expires_at: string;
+                    } | {
+                        /** @constant */
+                        status: "two_factor_required";
+                        challenge_id: string;
+                        methods: string[];
+                        expires_at: string;
+                    } | {
+                        /** @constant */
+                        status: "stepped_up";
+                        backup_codes_left?: number;
+                    };
+                };
+            };
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        status: "code_required";
+                        challenge_id: string;
+                        sent_to: string;
+                        expires_at: string;
+                    };
+                };
+            };
+        };
+    };
     postApiAuthFirstSignIn: {
         parameters: {
             query?: never;
@@ -4802,6 +4893,7 @@ export interface operations {
                         jit_provisioning: boolean;
                         allow_idp_initiated: boolean;
                         enforced: boolean;
+                        members_outside_domains: number;
                         tested: boolean;
                         last_login_at: string | null;
                         updated_at: string | null;
@@ -4869,6 +4961,7 @@ export interface operations {
                         jit_provisioning: boolean;
                         allow_idp_initiated: boolean;
                         enforced: boolean;
+                        members_outside_domains: number;
                         tested: boolean;
                         last_login_at: string | null;
                         updated_at: string | null;
@@ -5025,6 +5118,18 @@ export interface operations {
                             suspended: boolean;
                             suspension_reason: string | null;
                         } | null;
+                        closed_org?: {
+                            id: string;
+                            name: string;
+                            slug: string;
+                            role: string;
+                            error: string;
+                            /** @enum {string} */
+                            code: "SSO_REQUIRED" | "STEP_UP_REQUIRED";
+                            login_url?: string;
+                            /** @constant */
+                            exemption_needed?: true;
+                        };
                         orgs?: {
                             id: string;
                             name: string;
@@ -7186,6 +7291,9 @@ export interface operations {
                             primary_owner: boolean;
                             two_factor_enabled: boolean;
                             source: string;
+                            sso_exempt: boolean;
+                            /** @enum {string} */
+                            sso_access: "any" | "provider" | "none";
                             created_at: string;
                             last_active_at: string | null;
                         }[];
@@ -7233,7 +7341,8 @@ export interface operations {
                 "application/json": {
                     id: string;
                     /** @enum {string} */
-                    role: "owner" | "developer" | "member" | "viewer";
+                    role?: "owner" | "developer" | "member" | "viewer";
+                    sso_exempt?: boolean;
                 };
             };
         };
@@ -7252,8 +7361,35 @@ export interface operations {
                         primary_owner: boolean;
                         two_factor_enabled: boolean;
                         source: string;
+                        sso_exempt: boolean;
+                        /** @enum {string} */
+                        sso_access: "any" | "provider" | "none";
                         created_at: string;
                         last_active_at: string | null;
+                    };
+                };
+            };
+        };
+    };
+    deleteApiInternalTeamMembership: {
+        parameters: {
+            query?: {
+                org_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        deleted: true;
                     };
                 };
             };
@@ -7281,6 +7417,7 @@ export interface operations {
                             id: string;
                             email: string;
                             role: string;
+                            sso_exempt: boolean;
                             /** @enum {string} */
                             status: "pending" | "expired";
                             invited_by: {
@@ -7310,6 +7447,8 @@ export interface operations {
                     email: string;
                     /** @enum {string} */
                     role: "owner" | "developer" | "member" | "viewer";
+                    /** @default false */
+                    sso_exempt?: boolean;
                 };
             };
         };
@@ -7323,6 +7462,7 @@ export interface operations {
                         id: string;
                         email: string;
                         role: string;
+                        sso_exempt: boolean;
                         /** @enum {string} */
                         status: "pending" | "expired";
                         invited_by: {
@@ -7385,6 +7525,7 @@ export interface operations {
                         id: string;
                         email: string;
                         role: string;
+                        sso_exempt: boolean;
                         /** @enum {string} */
                         status: "pending" | "expired";
                         invited_by: {

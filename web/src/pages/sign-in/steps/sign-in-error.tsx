@@ -6,7 +6,9 @@ import { ssoAddress } from './sso-address.ts'
 
 /** An error of sign-in. If the organisation requires single sign-on, with the way there. */
 export const SignInError = ({ error, redirectTo }: { error: unknown; redirectTo: string | undefined }) => {
-  const start = error instanceof ApiError && error.code === 'SSO_REQUIRED' ? error.body.login_url : undefined
+  const refusal = error instanceof ApiError && error.code === 'SSO_REQUIRED' ? error.body : undefined
+  // The identity provider does not sign in this address.
+  const start = refusal?.exemption_needed ? undefined : refusal?.login_url
   return (
     <>
       <ErrorNote error={error} />
