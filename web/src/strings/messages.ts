@@ -84,8 +84,6 @@ export const messages = {
   noBody: 'The content was removed, as the retention of your organisation or an erasure requires.',
   noHtml: 'This email has no HTML part.',
   noText: 'This email has no plain text part.',
-  blockedPictures: (count: number) =>
-    `${count === 1 ? '1 picture' : `${count} pictures`} from other servers not loaded, and links are disabled.`,
   resend: 'Send again',
   resent: 'A copy is on its way',
   resendReasons: {

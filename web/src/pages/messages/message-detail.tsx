@@ -1,10 +1,10 @@
+import { MailFrame } from '../../mail/mail-frame.tsx'
 import { messages } from '../../strings/messages.ts'
 import { StatusDot } from '../../ui/badge.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { Copyable } from '../../ui/copy-button.tsx'
 import { curl } from '../../ui/curl.ts'
 import { ErrorNote } from '../../ui/error-note.tsx'
-import { MailFrame } from '../../ui/mail-frame.tsx'
 import { Bar, Loading } from '../../ui/skeleton.tsx'
 import { type Tab, Tabs } from '../../ui/tabs.tsx'
 import { MessageActions } from './message-actions.tsx'
@@ -22,7 +22,7 @@ const Note = ({ children }: { children: string }) => <p className="text-muted te
 const Preview = ({ message }: { message: ShownMessage }) => {
   if (message.redacted_at !== null) return <Note>{messages.noBody}</Note>
   if (message.channel === 'sms') return <PlainText text={message.body ?? ''} />
-  if (message.html) return <MailFrame html={message.html} title={messages.bodyTitle} />
+  if (message.html) return <MailFrame of={message.id} html={message.html} title={messages.bodyTitle} />
   return message.text ? <PlainText text={message.text} /> : <Note>{messages.noHtml}</Note>
 }
 

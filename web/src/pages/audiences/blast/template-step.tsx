@@ -1,14 +1,15 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../../../api/client.ts'
 import type { components } from '../../../api/schema.gen.ts'
+import { MailFrame } from '../../../mail/mail-frame.tsx'
 import { blasts } from '../../../strings/blasts.ts'
 import { buttonClasses } from '../../../ui/button.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
 import { Field } from '../../../ui/field.tsx'
-import { MailFrame } from '../../../ui/mail-frame.tsx'
 import { Select } from '../../../ui/select.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
 import type { ListPage } from '../../../ui/use-pages.ts'
+import { PlainText } from '../../messages/plain-text.tsx'
 import type { StepProps } from './blast-steps.ts'
 
 type Template = components['schemas']['Template']
@@ -21,7 +22,7 @@ export const useTemplates = () =>
       (await unwrap(api.GET('/api/internal/templates', { params: { query: { limit: '100' } } }))) as ListPage<Template>,
   })
 
-const Preview = ({ template: { subject, html, text, slug } }: { template: Template }) => (
+const Preview = ({ template: { id, subject, html, text, slug } }: { template: Template }) => (
   <section aria-label={blasts.preview} className="flex flex-col gap-2">
     {subject && (
       <p className="text-sm">
@@ -29,11 +30,7 @@ const Preview = ({ template: { subject, html, text, slug } }: { template: Templa
         {subject}
       </p>
     )}
-    {html ? (
-      <MailFrame html={html} title={slug} />
-    ) : (
-      <pre className="whitespace-pre-wrap rounded-md border bg-surface p-3 font-sans text-sm">{text}</pre>
-    )}
+    {html ? <MailFrame of={id} html={html} title={slug} /> : <PlainText text={text ?? ''} />}
   </section>
 )
 

@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { Inbox } from 'lucide-react'
 import { ApiError } from '../../../api/api-error.ts'
+import { MailFrame } from '../../../mail/mail-frame.tsx'
 import { messages } from '../../../strings/messages.ts'
 import { outbox } from '../../../strings/outbox.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Drawer } from '../../../ui/drawer.tsx'
 import { EmptyState } from '../../../ui/empty-state.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
-import { MailFrame } from '../../../ui/mail-frame.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { SearchInput } from '../../../ui/search-input.tsx'
 import { Select } from '../../../ui/select.tsx'
@@ -34,7 +34,13 @@ const Entry = ({ entry, tab, onTab }: { entry: OutboxEntry; tab: string; onTab: 
   const { tabs: words } = outbox
   const tabs = [
     ...(entry.html
-      ? [{ id: 'preview', label: words.preview, panel: <MailFrame html={entry.html} title={messages.bodyTitle} /> }]
+      ? [
+          {
+            id: 'preview',
+            label: words.preview,
+            panel: <MailFrame of={entry.id} html={entry.html} title={messages.bodyTitle} />,
+          },
+        ]
       : []),
     { id: 'text', label: words.text, panel: <CodeBlock label={words.text} code={text} /> },
     ...(entry.raw
