@@ -13,6 +13,8 @@ export type Line = {
   whileSuspended?: 'open'
   /** The one change that pages of other sites may send. */
   fromOtherSites?: true
+  /** A `GET` that is recorded or starts work. No link and no picture can send it. */
+  acts?: true
 }
 
 export const matrix: Record<string, Line> = {
@@ -79,8 +81,8 @@ export const matrix: Record<string, Line> = {
   'GET /api/internal/webhook-deliveries': { gate: 'requireSession', admitted: 200 },
   'POST /api/internal/webhook-deliveries/{id}/replay': { gate: 'requireDeveloperSession', admitted: 404 },
   'GET /api/internal/audit': { gate: 'requireDeveloperSession', admitted: 200 },
-  'GET /api/internal/audit/chain': { gate: 'requireOwnerSession', admitted: 503 },
-  'GET /api/internal/audit/verify': { gate: 'requireOwnerSession', admitted: 503 },
+  'GET /api/internal/audit/chain': { gate: 'requireOwnerSession', admitted: 503, acts: true },
+  'GET /api/internal/audit/verify': { gate: 'requireOwnerSession', admitted: 503, acts: true },
   'GET /api/internal/messages': { gate: 'requireSession', admitted: 200 },
   'GET /api/internal/messages/{id}': { gate: 'requireSession', admitted: 404 },
   'POST /api/internal/messages/{id}/resend': { gate: 'requireDeveloperSession', admitted: 404 },
@@ -114,7 +116,7 @@ export const matrix: Record<string, Line> = {
   'PUT /api/internal/scim/mapping': { gate: 'requireOwnerSession', admitted: 200 },
   'DELETE /api/internal/user': { gate: 'requireUserSession', admitted: 422 },
   'POST /api/internal/user/data-export': { gate: 'requireUserSession', admitted: 200 },
-  'GET /api/internal/org/export': { gate: 'requireOwnerSession', admitted: 200 },
+  'GET /api/internal/org/export': { gate: 'requireOwnerSession', admitted: 200, acts: true },
   'POST /api/internal/org/export/async': { gate: 'requireOwnerSession', admitted: 202 },
   'GET /api/internal/org/export/jobs': { gate: 'requireOwnerSession', admitted: 200 },
   'GET /api/internal/org/export/jobs/{id}': { gate: 'requireOwnerSession', admitted: 404 },

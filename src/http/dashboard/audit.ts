@@ -159,6 +159,7 @@ export const auditRoutes = ({ list, verify, verifyChain }: Needs): DashboardRout
       method: 'GET',
       path: '/api/internal/audit/verify',
       gate: 'requireOwnerSession',
+      acts: true,
       query: VerifyQuery,
       responses: { 200: Verified },
       handle: async (call) => {
@@ -172,6 +173,7 @@ export const auditRoutes = ({ list, verify, verifyChain }: Needs): DashboardRout
       method: 'GET',
       path: '/api/internal/audit/chain',
       gate: 'requireOwnerSession',
+      acts: true,
       query: ChainQuery,
       responses: { 200: ChainFindings },
       handle: async ({ session, query }) => {

@@ -25,7 +25,10 @@ const sendSignedIn = async (request: Request): Promise<Response> => {
   return (await askToSignIn()) ? send(again) : response
 }
 
-export const api = createClient<paths>({ baseUrl: location.origin, fetch: sendSignedIn })
+/** No link and no picture can send this header. The service asks for it where a `GET` is recorded or starts work. */
+const headers = { 'X-Requested-With': 'dashboard' }
+
+export const api = createClient<paths>({ baseUrl: location.origin, headers, fetch: sendSignedIn })
 
 type Answer<T> = { data?: T; error?: unknown; response: Response }
 
