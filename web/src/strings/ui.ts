@@ -1,6 +1,7 @@
 /** Words that every page shares. */
 export const ui = {
   about: 'About',
+  answered: (status: number) => `The service answered ${status}.`,
   cancel: 'Cancel',
   close: 'Close',
   copied: 'Copied',
@@ -17,6 +18,7 @@ export const ui = {
   loadMore: 'Load more',
   loadEarlier: 'Load the rows before',
   loading: 'Loading',
+  offline: 'The service cannot be reached. Nothing was changed; try again.',
   requestId: 'Request',
   save: 'Save',
   saved: 'Saved',
@@ -30,5 +32,6 @@ export const ui = {
   total: 'Total',
   typeToConfirm: (text: string) => `Type ${text} to confirm`,
   undo: 'Undo',
+  unreadable: 'The answer cannot be read. A proxy may have replaced it.',
   unknownError: 'Something unexpected happened. Nothing was changed.',
 } as const
