@@ -3,6 +3,7 @@ import { type ReactNode, useEffect, useRef } from 'react'
 import { ui } from '../strings/ui.ts'
 import { ErrorNote } from './error-note.tsx'
 import { pageClasses } from './page-classes.ts'
+import { useWrongFields, WrongFields } from './wrong-fields.tsx'
 
 type Width = 'wide' | 'form'
 
@@ -68,7 +69,12 @@ export const Section = ({ title, description, actions, children, danger }: Secti
 
 type FormProps = {
   onSubmit: () => void
+  /** What belongs to no field. */
   error?: unknown
+  /** Why the last attempt failed, wherever it is shown. The first wrong field then gets the focus. */
+  failure?: unknown
+  /** Lists the wrong fields at the buttons under this title, for a form that is longer than a screen. */
+  wrongTitle?: string
   /** The submit button, and others. */
   actions: ReactNode
   children: ReactNode
@@ -78,21 +84,27 @@ type FormProps = {
 }
 
 /** One column of fields. The service words the errors: those of a field next to it, all others above the buttons. */
-export const Form = ({ onSubmit, error, actions, children, label, wide }: FormProps) => (
-  <form
-    noValidate
-    aria-label={label}
-    className={`flex flex-col gap-4 ${wide ? '' : 'max-w-md'}`}
-    onSubmit={(event) => {
-      event.preventDefault()
-      onSubmit()
-    }}
-  >
-    {children}
-    <ErrorNote error={error} />
-    <div className="flex items-center gap-2">{actions}</div>
-  </form>
-)
+export const Form = ({ onSubmit, error, failure, wrongTitle, actions, children, label, wide }: FormProps) => {
+  const form = useRef<HTMLFormElement>(null)
+  const wrong = useWrongFields(form, failure)
+  return (
+    <form
+      ref={form}
+      noValidate
+      aria-label={label}
+      className={`flex flex-col gap-4 ${wide ? '' : 'max-w-md'}`}
+      onSubmit={(event) => {
+        event.preventDefault()
+        onSubmit()
+      }}
+    >
+      {children}
+      {wrongTitle && <WrongFields title={wrongTitle} fields={wrong} />}
+      <ErrorNote error={error} />
+      <div className="flex items-center gap-2">{actions}</div>
+    </form>
+  )
+}
 
 export type WizardStep = { id: string; title: string; done: boolean; href: string }
 

@@ -55,19 +55,24 @@ export const EmailAddresses = ({ draft, change, faults }: FieldsProps) => {
   )
 }
 
-export const EmailContent = ({ draft, change, faults }: FieldsProps) => (
-  <>
-    <Field label={compose.text} help={compose.textHelp} error={faults.of('text')}>
-      <TextArea value={draft.text} rows={6} onChange={(event) => change({ text: event.target.value })} />
-    </Field>
-    <Field label={compose.html} optional error={faults.of('html')}>
-      <TextArea
-        value={draft.html}
-        rows={8}
-        spellCheck={false}
-        className="font-mono"
-        onChange={(event) => change({ html: event.target.value })}
-      />
-    </Field>
-  </>
-)
+/** An email without content is refused for its HTML, although a text is enough. */
+export const EmailContent = ({ draft, change, faults }: FieldsProps) => {
+  const ofHtml = faults.of('html')
+  const isEmpty = draft.html === ''
+  return (
+    <>
+      <Field label={compose.text} help={compose.textHelp} error={faults.of('text') ?? (isEmpty ? ofHtml : undefined)}>
+        <TextArea value={draft.text} rows={6} onChange={(event) => change({ text: event.target.value })} />
+      </Field>
+      <Field label={compose.html} optional error={isEmpty ? undefined : ofHtml}>
+        <TextArea
+          value={draft.html}
+          rows={8}
+          spellCheck={false}
+          className="font-mono"
+          onChange={(event) => change({ html: event.target.value })}
+        />
+      </Field>
+    </>
+  )
+}

@@ -140,6 +140,8 @@ const ComposePage = () => {
         wide
         onSubmit={form.send}
         error={faults.rest}
+        failure={form.error}
+        wrongTitle={compose.notSent}
         actions={
           <>
             <Button
