@@ -206,3 +206,12 @@ describe('lists', () => {
     expect([reply.status, reply.body]).toEqual([400, { error: 'Invalid cursor' }])
   })
 })
+
+test('A response has the time of the service, which the development tools can move', async () => {
+  const timeOf = async () => Date.parse(String((await t.ask('GET', '/api/auth/session')).headers['x-service-time']))
+  const [before, at] = [await timeOf(), t.service.clock.millis()]
+  await t.ask('POST', '/api/dev/clock', { body: { advance_seconds: 7_200 } })
+  const moved = await timeOf()
+  await t.ask('POST', '/api/dev/clock', { body: { reset: true } })
+  expect([before <= at, moved - at >= 7_200_000, moved - at < 7_300_000]).toEqual([true, true, true])
+})

@@ -1,5 +1,6 @@
 /** Registers the routes of the dashboard: admits each request, validates its input, and sends what the handler returns. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../../ground/clock.ts'
 import { Failure, malformed } from '../../ground/errors.ts'
 import { isId } from '../../ground/ids.ts'
 import type { Log } from '../../ground/log.ts'
@@ -30,6 +31,7 @@ type Needs = {
   readBody: ReadBody
   runClaimed: RunClaimed
   reads: Pick<Reads, 'serve'>
+  clock: Clock
   log: Log
   /** For tests: checks every response against the schema that its route declares, and that reads change nothing. */
   checkResponses: boolean
@@ -104,7 +106,7 @@ const send = (reply: FastifyReply, response: DashboardResponse, log: Log): strin
 type Admission = WeakMap<FastifyRequest, UserSession>
 
 const addRoute = (app: FastifyInstance, route: DashboardRoute, needs: Needs, admitted: Admission): void => {
-  const { entrance, proxies, log, checkResponses, runClaimed, reads } = needs
+  const { entrance, proxies, clock, log, checkResponses, runClaimed, reads } = needs
   const onlyReads = route.method === 'GET' && !route.acts
   app.route({
     method: route.method,
@@ -142,6 +144,7 @@ const addRoute = (app: FastifyInstance, route: DashboardRoute, needs: Needs, adm
           checkShape(route, response)
           checkRead(route)
         }
+        reply.header('x-service-time', clock.now().toISOString())
         return send(reply, response, log)
       }),
   })

@@ -1,11 +1,13 @@
-/** Sends requests, and tells the shell whether the service can be reached. */
+/** Sends requests. The shell learns whether the service can be reached, and the times on pages what time it has. */
 import { errorOf, OfflineError, readingFault } from './api-error.ts'
 import { setReachable } from './connection.ts'
+import { learnTime } from './service-time.ts'
 
 export const send = async (request: Request): Promise<Response> => {
   try {
     const response = await fetch(request)
     setReachable(true)
+    learnTime(response)
     return response
   } catch (error) {
     if (request.signal.aborted) throw error

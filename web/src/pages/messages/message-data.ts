@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../../api/client.ts'
 import type { paths } from '../../api/schema.gen.ts'
+import { serviceNow } from '../../api/service-time.ts'
 import type { Mode } from '../../shell/mode.ts'
 import type { Tone } from '../../ui/badge.tsx'
 import { usePages } from '../../ui/use-pages.ts'
@@ -30,7 +31,7 @@ export type MessageFilters = { q: string; channel: string; status: string; since
 export const noFilters: MessageFilters = { q: '', channel: '', status: '', since: '', job: '' }
 
 const hourMs = 3_600_000
-const afterOf = (since: string): string => new Date(Date.now() - Number(since) * hourMs).toISOString()
+const afterOf = (since: string): string => new Date(serviceNow() - Number(since) * hourMs).toISOString()
 
 /** Asks again every few seconds while the page is visible. */
 export const useMessages = (environment: Mode, { q, channel, status, since, job }: MessageFilters) =>

@@ -32,8 +32,8 @@ const Facts = ({ of }: { of: Estimate }) => (
       ...(of.segments === null ? [] : [{ name: blasts.segments, value: count(of.segments) }]),
       { name: blasts.size, value: sizeOf(of.bytes) },
       ...(of.deferred_quiet_hours > 0 ? [{ name: blasts.deferred, value: count(of.deferred_quiet_hours) }] : []),
-      { name: blasts.starts, value: <RelativeTime at={of.starts_at} /> },
-      { name: blasts.ends, value: <RelativeTime at={of.ends_at} /> },
+      { name: blasts.starts, value: <RelativeTime due at={of.starts_at} /> },
+      { name: blasts.ends, value: <RelativeTime due at={of.ends_at} /> },
     ]}
   />
 )

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../../../api/client.ts'
 import type { components, paths } from '../../../api/schema.gen.ts'
+import { serviceNow } from '../../../api/service-time.ts'
 import type { Mode } from '../../../shell/mode.ts'
 import { entriesOf, numberOf } from '../../../ui/list-text.ts'
 import { usePages } from '../../../ui/use-pages.ts'
@@ -82,5 +83,5 @@ export type KeyState = 'active' | 'revoked' | 'expired'
 
 export const stateOf = (key: ApiKey): KeyState => {
   if (key.revoked_at !== null) return 'revoked'
-  return key.expires_at !== null && Date.parse(key.expires_at) <= Date.now() ? 'expired' : 'active'
+  return key.expires_at !== null && Date.parse(key.expires_at) <= serviceNow() ? 'expired' : 'active'
 }

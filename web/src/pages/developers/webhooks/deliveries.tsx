@@ -112,7 +112,7 @@ const DeliveryDetail = ({ delivery, onOpen }: DetailProps) => (
         { name: words.endpoint, value: <Copyable text={delivery.endpoint_id} /> },
         { name: words.columns.created, value: <RelativeTime at={delivery.created_at} /> },
         ...(delivery.next_attempt_at
-          ? [{ name: words.next, value: <RelativeTime at={delivery.next_attempt_at} /> }]
+          ? [{ name: words.next, value: <RelativeTime due at={delivery.next_attempt_at} /> }]
           : []),
         ...(delivery.replay_of ? [{ name: words.replayOf, value: <Copyable text={delivery.replay_of} /> }] : []),
         ...(delivery.replayed_as ? [{ name: words.replayedAs, value: <Copyable text={delivery.replayed_as} /> }] : []),

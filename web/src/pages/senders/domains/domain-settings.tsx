@@ -111,7 +111,7 @@ const Warmup = ({ domain }: { domain: Domain }) => {
             className="h-1.5 w-full accent-accent-solid"
           />
           <span className="text-muted text-xs">
-            {domains.warmupEnds} <RelativeTime at={warmup.ends_at} />
+            {domains.warmupEnds} <RelativeTime due at={warmup.ends_at} />
           </span>
         </div>
       ) : (
