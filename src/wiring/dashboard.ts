@@ -33,6 +33,7 @@ import { webhookDashboardRoutes } from '../http/dashboard/dashboard-webhooks.ts'
 import { dataExportRoutes } from '../http/dashboard/data-export.ts'
 import { directoryRoutes } from '../http/dashboard/directory.ts'
 import { exportRoutes } from '../http/dashboard/exports.ts'
+import { firstStepRoutes } from '../http/dashboard/first-steps.ts'
 import { makeMemberSender } from '../http/dashboard/member-sender.ts'
 import { messageRoutes } from '../http/dashboard/messages.ts'
 import { oauthRoutes } from '../http/dashboard/oauth.ts'
@@ -150,6 +151,7 @@ export const makeDashboardRoutes = (needs: Needs): DashboardRoute[] => {
     ...webhookDashboardRoutes({ db: readDb, messages: sending.messages.read, ...resources.webhooks }),
     ...dashboardAnalyticsRoutes({ read: resources.analytics }),
     ...overviewRoutes({ db: readDb, clock, ...resources }),
+    ...firstStepRoutes({ db: readDb, serviceDomain }),
     ...makeRecipientRoutes(readDb, resources),
     ...makeSenderRoutes(readDb, senders, resources),
     ...billingRoutes(billing),

@@ -199,6 +199,7 @@ export const matrix: Record<string, Line> = {
   'GET /api/internal/jobs/{id}': { gate: 'requireSession', admitted: 404 },
   'POST /api/internal/jobs/{id}/cancel': { gate: 'requireDeveloperSession', admitted: 404 },
   'POST /api/internal/messages/send': { gate: 'requireDeveloperSession', admitted: 422 },
+  'GET /api/internal/first-steps': { gate: 'requireSession', admitted: 200 },
   'GET /api/internal/overview': { gate: 'requireSession', admitted: 200 },
   'GET /api/internal/analytics': { gate: 'requireSession', admitted: 200 },
   'GET /api/internal/messages/{id}/deliveries': { gate: 'requireSession', admitted: 404 },

@@ -1,6 +1,7 @@
 /** /api/internal/org and /api/internal/orgs: the active org, and all orgs of a user. */
 import type { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
+import { sandboxDomain } from '../../domains/sandbox-domain.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import { Failure } from '../../ground/errors.ts'
 import { isId } from '../../ground/ids.ts'
@@ -47,7 +48,7 @@ const makeShow =
     plan: row.plan,
     owner_user_id: row.owner_user_id,
     role: row.role,
-    sandbox_domain: `${row.slug}.sandbox.${serviceDomain}`,
+    sandbox_domain: sandboxDomain(row.slug, serviceDomain),
     sms_quiet_hours: row.sms_quiet_hours,
     suspended: row.suspended,
     created_at: row.created_at.toISOString(),

@@ -1408,6 +1408,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/internal/first-steps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalFirstSteps"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/internal/audiences": {
         parameters: {
             query?: never;
@@ -8184,6 +8200,30 @@ export interface operations {
                             phone_numbers: number;
                             dlt: number;
                         };
+                    };
+                };
+            };
+        };
+    };
+    getApiInternalFirstSteps: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        done: ("create_api_key" | "send_message" | "see_it_sent" | "verify_domain" | "add_webhook")[];
+                        sender: string;
+                        sandbox: boolean;
+                        domain_waits: boolean;
                     };
                 };
             };
