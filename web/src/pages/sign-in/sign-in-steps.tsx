@@ -9,7 +9,7 @@ import { SsoStep } from './steps/sso-step.tsx'
 type Step =
   | { name: 'password' }
   | { name: 'sso' }
-  | { name: 'code'; challengeId: string; sentTo: string }
+  | { name: 'code'; challengeId: string; sentTo: string; email: string }
   | { name: 'factor'; challengeId: string }
 
 type Props = {
@@ -40,7 +40,7 @@ export const SignInSteps = ({ redirectTo, challengeId, onDone }: Props) => {
   return (
     <PasswordStep
       redirectTo={redirectTo}
-      onCode={(id, sentTo) => setStep({ name: 'code', challengeId: id, sentTo })}
+      onCode={(id, sentTo, email) => setStep({ name: 'code', challengeId: id, sentTo, email })}
       onSso={() => setStep({ name: 'sso' })}
     />
   )

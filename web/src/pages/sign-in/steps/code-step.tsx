@@ -5,6 +5,7 @@ import { Button } from '../../../ui/button.tsx'
 import { Field } from '../../../ui/field.tsx'
 import { CodeInput } from '../../../ui/input.tsx'
 import { toast } from '../../../ui/toasts.tsx'
+import { DevMail } from '../dev-mail.tsx'
 import { PublicForm } from '../public-page.tsx'
 import { useSubmit } from '../use-submit.ts'
 import type { SignedIn } from './outcome.ts'
@@ -12,14 +13,16 @@ import { SignInError } from './sign-in-error.tsx'
 
 type Props = {
   challengeId: string
+  /** As it may be shown. */
   sentTo: string
+  email: string
   redirectTo: string | undefined
   onRestart: () => void
   onFactor: (challengeId: string) => void
   onDone: (done: SignedIn) => void
 }
 
-export const CodeStep = ({ challengeId, sentTo, redirectTo, onRestart, onFactor, onDone }: Props) => {
+export const CodeStep = ({ challengeId, sentTo, email, redirectTo, onRestart, onFactor, onDone }: Props) => {
   const [code, setCode] = useState('')
   const form = useSubmit()
   const send = () =>
@@ -52,6 +55,7 @@ export const CodeStep = ({ challengeId, sentTo, redirectTo, onRestart, onFactor,
           {signIn.resend}
         </Button>
       </div>
+      <DevMail to={email} />
     </PublicForm>
   )
 }
