@@ -1,5 +1,5 @@
 /** The routes of the dashboard, under /api/internal and /api/auth. Add a new route here. */
-import { makeListAudit } from '../audit/list-entries.ts'
+import { makeFindAuditEntry, makeListAudit } from '../audit/list-entries.ts'
 import { makeVerifyChainPage } from '../audit/verify-chain-page.ts'
 import { makeVerifyEntries } from '../audit/verify-entries.ts'
 import type { Db } from '../db/pool.ts'
@@ -68,6 +68,7 @@ const makeAuditRoutes = ({ config, db, reads, clock, log, audit }: Foundation): 
   const { auditSecrets: secrets, auditCutover: cutover } = config
   return auditRoutes({
     list: makeListAudit({ db: reads.db }),
+    find: makeFindAuditEntry({ db: reads.db }),
     verify: makeVerifyEntries({ db, log, audit, secrets, cutover }),
     verifyChain: makeVerifyChainPage({ db, clock, log, secrets, cutover: cutover.at }),
   })

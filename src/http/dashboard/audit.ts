@@ -1,6 +1,6 @@
 /** /api/internal/audit: the list, the verification of signatures, and the findings of the chain. */
 import { z } from 'zod'
-import type { ListAudit } from '../../audit/list-entries.ts'
+import type { FindAuditEntry, ListAudit } from '../../audit/list-entries.ts'
 import { shownEntry } from '../../audit/shown-entry.ts'
 import type { ChainPosition, VerifyChainPage } from '../../audit/verify-chain-page.ts'
 import type { VerifyEntries } from '../../audit/verify-entries.ts'
@@ -131,9 +131,9 @@ const decodePosition = (text: string | undefined): ChainPosition | undefined => 
   }
 }
 
-type Needs = { list: ListAudit; verify: VerifyEntries; verifyChain: VerifyChainPage }
+type Needs = { list: ListAudit; find: FindAuditEntry; verify: VerifyEntries; verifyChain: VerifyChainPage }
 
-export const auditRoutes = ({ list, verify, verifyChain }: Needs): DashboardRoute[] => {
+export const auditRoutes = ({ list, find, verify, verifyChain }: Needs): DashboardRoute[] => {
   const assertEnabled = (): void => {
     if (!verify.enabled) throw new Failure('AUDIT_SIGNING_DISABLED')
   }
@@ -153,6 +153,18 @@ export const auditRoutes = ({ list, verify, verifyChain }: Needs): DashboardRout
           resourceId: query.resource_id,
         })
         return { status: 200, body: page(withFiniteTimes(rows), query.limit, shownEntry) }
+      },
+    }),
+    defineDashboardRoute({
+      method: 'GET',
+      path: '/api/internal/audit/entries/{id}',
+      gate: 'requireDeveloperSession',
+      params: { id: 'auditEntry' },
+      responses: { 200: Entry },
+      handle: async ({ session, params }) => {
+        const row = await find(session.orgId, params.id as string)
+        if (!row) throw new Failure('NOT_FOUND')
+        return { status: 200, body: shownEntry(row) }
       },
     }),
     defineDashboardRoute({

@@ -78,6 +78,12 @@ const messageJourneys: Journey = (stage) => {
       .filter({ hasText: /Delivered/ })
       .click()
     await page.getByText('thanks').waitFor()
+    const { body } = receiver.got.find(({ body }) => body.data.message_id === id) ?? {}
+    await page.getByRole('row', { name: `X-Service-Delivery-Id ${body?.delivery_id}` }).waitFor()
+    await page.getByRole('row', { name: 'X-Service-Signature-V2 made for each attempt' }).waitFor()
+    const payload = await page.getByRole('region', { name: 'Payload' }).innerText()
+    expect(JSON.parse(payload)).toEqual(body)
+    expect(await page.getByRole('link', { name: id }).getAttribute('href')).toBe(`/messages?open=${id}`)
     await page.getByRole('tab', { name: 'Source' }).click()
     await page.getByRole('row', { name: 'X-Order 7' }).waitFor()
     await page.getByRole('region', { name: 'Raw source' }).getByText('Subject: Seen twice').waitFor()

@@ -19,6 +19,9 @@ export const useKeys = (environment: Mode) =>
     ),
   )
 
+export const readKey = (id: string): Promise<ApiKey> =>
+  unwrap(api.GET('/api/internal/api-keys/{id}', { params: { path: { id } } }))
+
 export const useDomainChoices = () =>
   useQuery({
     queryKey: ['domains', 'choices'],

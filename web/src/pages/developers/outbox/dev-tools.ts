@@ -24,6 +24,9 @@ const ask = <T>(path: string, body?: unknown): Promise<T> => {
 export const readOutbox = (channel: string, to: string): Promise<{ data: OutboxEntry[] }> =>
   ask(`outbox?${new URLSearchParams({ channel, to })}`)
 
+export const readOutboxEntry = async (which: { id: string } | { message_id: string }): Promise<OutboxEntry | null> =>
+  (await ask<{ data: OutboxEntry[] }>(`outbox?${new URLSearchParams(which)}`)).data[0] ?? null
+
 export const moveClock = (change: { advance_seconds: number } | { reset: true }): Promise<{ now: string }> =>
   ask('clock', change)
 

@@ -16,7 +16,7 @@ import { Tabs } from '../../../ui/tabs.tsx'
 import { FilterBar, Page } from '../../../ui/templates.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
 import { ClockAndTasks } from './clock-and-tasks.tsx'
-import { type OutboxEntry, readOutbox } from './dev-tools.ts'
+import { type OutboxEntry, readOutbox, readOutboxEntry } from './dev-tools.ts'
 
 const columns: Column<OutboxEntry>[] = [
   { id: 'to', header: outbox.columns.to, className: 'max-sm:max-w-32', cell: ({ to }) => to.join(', ') },
@@ -58,6 +58,14 @@ const OutboxPage = () => {
     queryFn: () => readOutbox(channel, to),
     refetchInterval: ({ state }) => (state.error ? false : 3_000),
   })
+  const known = data?.data.find(({ id }) => id === open)
+  // An older entry. The list has the newest only.
+  const older = useQuery({
+    queryKey: ['outbox', 'one', open],
+    queryFn: () => readOutboxEntry({ id: open }),
+    enabled: open !== '' && data !== undefined && known === undefined,
+  })
+  const opened = known ?? older.data ?? undefined
   if (error instanceof ApiError && error.status === 404) {
     return (
       <Page title={outbox.title}>
@@ -65,7 +73,6 @@ const OutboxPage = () => {
       </Page>
     )
   }
-  const opened = data?.data.find(({ id }) => id === open)
   return (
     <Page title={outbox.title} description={outbox.about}>
       <ClockAndTasks />

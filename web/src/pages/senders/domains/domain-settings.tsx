@@ -11,6 +11,7 @@ import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { Select } from '../../../ui/select.tsx'
 import { Form, Section } from '../../../ui/templates.tsx'
 import { toast } from '../../../ui/toasts.tsx'
+import { refreshWithout } from '../../../ui/use-opened.ts'
 import { useSubmit } from '../../sign-in/use-submit.ts'
 import { type Domain, type Region, regionOptions } from './domain-data.ts'
 
@@ -128,7 +129,7 @@ const Remove = ({ domain, onRemoved }: { domain: Domain; onRemoved: () => void }
     await unwrap(api.DELETE('/api/internal/domains', { params: { query: { id: domain.id } } }))
     onRemoved()
     toast(domains.removed)
-    await client.invalidateQueries({ queryKey: ['domains'] })
+    await refreshWithout(client, ['domains'], domain.id)
   }
   return (
     <>
