@@ -89,7 +89,7 @@ const makeMessageRoutes = (db: Db, sending: Sending, { templates, tenants, blast
   const tenantScope = makeTenantScope(tenants.lifecycle)
   const senderOf = makeMemberSender(tenants.lifecycle)
   return [
-    ...messageRoutes(messages),
+    ...messageRoutes({ ...messages, possibleSubjects: blasts.read.possibleSubjects }),
     ...dashboardTemplateRoutes({ db, manage: templates, render, tenantScope }),
     ...dashboardInboundRoutes(inbound),
     ...dashboardJobRoutes(blasts),

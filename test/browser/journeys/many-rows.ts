@@ -59,6 +59,17 @@ const fill = async ({ t }: Stage, { org, keys }: CreatedOrg, cookie: string): Pr
   const sent = await t.ask('POST', '/api/v1/emails', { key: keys.live, body: mail({ subject: 'First mail' }) })
   expect(sent.status, sent.text).toBe(200)
   await copy('messages', sent.body.id)
+  await t.database.sql(
+    `insert into users (id, email, name, created_at, updated_at)
+     select 'usr_' || lpad(n::text, 26, '0'), 'member-' || n || '@example.test', 'Member ' || n, now(), now()
+     from generate_series(1, 120) as n`,
+  )
+  await t.database.sql(
+    `insert into memberships (org_id, id, user_id, role, created_at)
+     select $1, 'mem_' || lpad(n::text, 26, '0'), 'usr_' || lpad(n::text, 26, '0'), 'viewer', now()
+     from generate_series(1, 120) as n`,
+    [orgId],
+  )
   const { data: entries } = (await askWith(t, cookie, 'GET', '/api/internal/audit?limit=100')).body
   const entry = entries.at(-1).id
   await copy('audit_entries', entry)
@@ -82,6 +93,14 @@ const fill = async ({ t }: Stage, { org, keys }: CreatedOrg, cookie: string): Pr
   }
 }
 
+/** Forms with choices: the address, and what is chosen from the end of a list of more than a hundred. */
+const choices: readonly (readonly [path: string, label: string, option: string])[] = [
+  ['/senders/brands?tab=campaigns&open=new', 'Brand', 'First brand (verified)'],
+  ['/senders/dlt?tab=headers&open=new', 'Entity', 'First entity (pending)'],
+  ['/senders/dlt?tab=templates&open=new', 'Entity', 'First entity (pending)'],
+  ['/settings/audit', 'Actor', 'Ann Lee'],
+]
+
 const manyRowJourneys: Journey = (stage) => {
   let org: CreatedOrg
   let owner: Person
@@ -104,6 +123,42 @@ const manyRowJourneys: Journey = (stage) => {
       await shown.waitFor({ timeout: 3_000 }).catch(() => missing.push(name))
     }
     expect(missing).toEqual([])
+  })
+
+  test('Forms offer every domain, sender, template and person, also beyond the first hundred', async () => {
+    const { t, openAs } = stage()
+    const cookie = await signIn(t, owner.userId)
+    const page = await openAs(owner.userId)
+    await visit(page, '/api-keys?create=1')
+    await page.getByRole('checkbox', { name: 'first.example.test' }).waitFor()
+    for (const [path, label, option] of choices) {
+      await goTo(page, path)
+      await page
+        .getByRole('combobox', { name: label })
+        .first()
+        .locator('option', { hasText: option })
+        .waitFor({ state: 'attached' })
+    }
+    await goTo(page, '/senders/pools?open=new')
+    await page.getByRole('checkbox', { name: 'First (' }).waitFor()
+    const audience = await askWith(t, cookie, 'POST', '/api/internal/audiences', { body: { name: 'Everybody' } })
+    await goTo(page, `/audiences/${audience.body.id}/send`)
+    await page.getByLabel('Template').selectOption({ label: 'first (Email)' })
+  })
+
+  test('A tenant among more than a hundred is found by its name, as a filter and for a message', async () => {
+    const page = await stage().openAs(owner.userId)
+    await visit(page, '/analytics')
+    await page.getByRole('searchbox', { name: 'Find a tenant' }).fill('first ten')
+    const filter = page.getByRole('combobox', { name: 'Tenant' })
+    await filter.selectOption({ label: 'First tenant' })
+    await expect.poll(() => new URL(page.url()).searchParams.get('tenant')).toBe(details['a tenant']?.[1])
+    // Without the search, the chosen one stays among the choices by its name.
+    await visit(page, page.url())
+    expect(await filter.locator('option:checked').innerText()).toBe('First tenant')
+    await goTo(page, '/messages/new')
+    await page.getByRole('searchbox', { name: 'Find a tenant' }).fill('first ten')
+    await page.getByRole('combobox', { name: 'Tenant' }).selectOption({ label: 'First tenant' })
   })
 
   test('An entry of the outbox is shown by its address, and a message with its source, after many others', async () => {

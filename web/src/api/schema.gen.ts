@@ -6292,6 +6292,7 @@ export interface operations {
                             from: string;
                             to: string | null;
                             subject: string | null;
+                            possible_subjects?: string[];
                             body_preview: string | null;
                             segments: number | null;
                             tenant_id: string | null;
@@ -6443,6 +6444,7 @@ export interface operations {
                         provider: string | null;
                         body_preview: string | null;
                         segments: number | null;
+                        possible_subjects?: string[];
                         events: {
                             id: string;
                             kind: string;
@@ -6544,6 +6546,7 @@ export interface operations {
                         key_id: string | null;
                         provider: string | null;
                         body_preview: string | null;
+                        possible_subjects?: string[];
                         events: {
                             id: string;
                             kind: string;
@@ -10436,6 +10439,7 @@ export interface operations {
                 cursor?: string;
                 external_ref?: string;
                 status?: "active" | "suspended" | "archived" | "erased";
+                q?: string;
             };
             header?: never;
             path?: never;

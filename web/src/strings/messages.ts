@@ -1,6 +1,7 @@
 /** Words of the pages of messages. */
 export const messages = {
   title: 'Messages',
+  oneOf: (subjects: readonly string[]) => `A/B test: ${subjects.join(' / ')}`,
   compose: 'New message',
   views: { '': 'All', scheduled: 'Scheduled', inbound: 'Inbound', jobs: 'Jobs' },
   viewsLabel: 'Kinds of messages',

@@ -15,6 +15,7 @@ export const ui = {
   downloadAll: 'Download all',
   failed: 'That did not work',
   everyTenant: 'Every tenant',
+  findTenant: 'Find a tenant',
   loadMore: 'Load more',
   loadEarlier: 'Load the rows before',
   loading: 'Loading',

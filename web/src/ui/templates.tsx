@@ -1,6 +1,7 @@
 /** The layouts of pages. Every page is one of these, so that they look and behave alike. */
 import { type ReactNode, useEffect, useRef } from 'react'
 import { ui } from '../strings/ui.ts'
+import { classes } from './classes.ts'
 import { ErrorNote } from './error-note.tsx'
 import { pageClasses } from './page-classes.ts'
 import { useWrongFields, WrongFields } from './wrong-fields.tsx'
@@ -81,10 +82,15 @@ type FormProps = {
   label?: string
   /** As wide as the page, for long texts. */
   wide?: boolean
+  /** In a dialog: the buttons stay in view while the fields are scrolled. */
+  pinned?: boolean
 }
 
+/** Over the padding of the dialog. */
+const pinnedClasses = 'sticky bottom-0 z-10 -mx-5 -mb-5 border-t bg-raised px-5 py-3'
+
 /** One column of fields. The service words the errors: those of a field next to it, all others above the buttons. */
-export const Form = ({ onSubmit, error, failure, wrongTitle, actions, children, label, wide }: FormProps) => {
+export const Form = ({ onSubmit, error, failure, wrongTitle, actions, children, label, wide, pinned }: FormProps) => {
   const form = useRef<HTMLFormElement>(null)
   const wrong = useWrongFields(form, failure)
   return (
@@ -101,7 +107,7 @@ export const Form = ({ onSubmit, error, failure, wrongTitle, actions, children, 
       {children}
       {wrongTitle && <WrongFields title={wrongTitle} fields={wrong} />}
       <ErrorNote error={error} />
-      <div className="flex items-center gap-2">{actions}</div>
+      <div className={classes('flex items-center gap-2', pinned && pinnedClasses)}>{actions}</div>
     </form>
   )
 }

@@ -3,6 +3,7 @@ import { api, unwrap } from '../../api/client.ts'
 import type { paths } from '../../api/schema.gen.ts'
 import { serviceNow } from '../../api/service-time.ts'
 import type { Mode } from '../../shell/mode.ts'
+import { messages } from '../../strings/messages.ts'
 import type { Tone } from '../../ui/badge.tsx'
 import { usePages } from '../../ui/use-pages.ts'
 
@@ -71,3 +72,12 @@ export const useMessage = (id: string) =>
       return data && moving.includes(data.status) ? 2_000 : 10_000
     },
   })
+
+/** The subject of a message, or those that it can get while the best one of its job is not chosen. */
+export const subjectText = ({
+  subject,
+  possible_subjects: possible,
+}: {
+  subject: string | null
+  possible_subjects?: string[]
+}): string | undefined => subject ?? (possible && messages.oneOf(possible))

@@ -8,7 +8,7 @@ import { ErrorNote } from '../../ui/error-note.tsx'
 import { Bar, Loading } from '../../ui/skeleton.tsx'
 import { type Tab, Tabs } from '../../ui/tabs.tsx'
 import { MessageActions } from './message-actions.tsx'
-import { type ShownMessage, tones, useMessage } from './message-data.ts'
+import { type ShownMessage, subjectText, tones, useMessage } from './message-data.ts'
 import { MessageDeliveries } from './message-deliveries.tsx'
 import { MessageFacts } from './message-facts.tsx'
 import { MessageSource } from './message-source.tsx'
@@ -68,7 +68,9 @@ export const MessageDetail = ({ id, tab, onTab, onOpen }: Props) => {
   return (
     <div className="flex flex-col gap-4">
       <div className="flex flex-col gap-1.5">
-        <h2 className="break-words font-semibold text-md">{message.subject ?? messages.channels[message.channel]}</h2>
+        <h2 className="break-words font-semibold text-md">
+          {subjectText(message) ?? messages.channels[message.channel]}
+        </h2>
         <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1">
           <StatusDot tone={tones[message.status]}>{messages.statuses[message.status]}</StatusDot>
           <Copyable text={message.id} />

@@ -11,7 +11,7 @@ import { ErrorNote } from '../../ui/error-note.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { useFilters } from '../../ui/use-filters.ts'
-import { type ListedMessage, noFilters, tones, useMessages } from './message-data.ts'
+import { type ListedMessage, noFilters, subjectText, tones, useMessages } from './message-data.ts'
 import { MessageDetail } from './message-detail.tsx'
 import { MessageFilterBar } from './message-filter-bar.tsx'
 
@@ -38,7 +38,7 @@ const columns: Column<ListedMessage>[] = [
     id: 'subject',
     header: messages.columns.subject,
     className: 'hidden md:table-cell',
-    cell: ({ subject, body_preview }) => subject ?? body_preview ?? '–',
+    cell: ({ body_preview, ...message }) => subjectText(message) ?? body_preview ?? '–',
   },
   {
     id: 'channel',

@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { ApiError } from '../../../api/api-error.ts'
 import { api, unwrap } from '../../../api/client.ts'
 import type { operations } from '../../../api/schema.gen.ts'
 import { useMode } from '../../../shell/mode.ts'
@@ -38,22 +37,6 @@ const Facts = ({ of }: { of: Estimate }) => (
   />
 )
 
-/** The service names fields as the API does, which the steps follow. */
-const Faults = ({ error }: { error: unknown }) => (
-  <>
-    <ErrorNote error={error} />
-    {error instanceof ApiError && error.fields.length > 0 && (
-      <ul className="list-disc pl-5 text-bad text-sm">
-        {error.fields.map(({ path, message }) => (
-          <li key={path.join('.')}>
-            <span className="font-mono">{path.join('.')}</span>: {message}
-          </li>
-        ))}
-      </ul>
-    )}
-  </>
-)
-
 type Props = { audienceId: string; blast: Blast; ready: boolean; onSent: (jobId: string) => void }
 
 export const ReviewStep = ({ audienceId, blast, ready, onSent }: Props) => {
@@ -74,7 +57,7 @@ export const ReviewStep = ({ audienceId, blast, ready, onSent }: Props) => {
     const { job_id } = await unwrap(api.POST('/api/internal/audiences/{id}/send', { params, body, headers }))
     onSent(job_id)
   }
-  if (error) return <Faults error={error} />
+  if (error) return <ErrorNote error={error} />
   if (!data) {
     return (
       <Loading>

@@ -5,6 +5,7 @@ import { MailFrame } from '../../../mail/mail-frame.tsx'
 import { blasts } from '../../../strings/blasts.ts'
 import { buttonClasses } from '../../../ui/button.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
+import { everyRow, longPage } from '../../../ui/every-row.ts'
 import { Field } from '../../../ui/field.tsx'
 import { Select } from '../../../ui/select.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
@@ -14,12 +15,13 @@ import type { StepProps } from './blast-steps.ts'
 
 type Template = components['schemas']['Template']
 
-/** The first hundred are enough for a list of choices. */
+const readTemplates = (cursor: string | undefined) =>
+  unwrap(api.GET('/api/internal/templates', longPage(cursor))) as Promise<ListPage<Template>>
+
 export const useTemplates = () =>
   useQuery({
     queryKey: ['templates', 'choices'],
-    queryFn: async () =>
-      (await unwrap(api.GET('/api/internal/templates', { params: { query: { limit: '100' } } }))) as ListPage<Template>,
+    queryFn: () => everyRow(readTemplates),
   })
 
 const Preview = ({ template: { id, subject, html, text, slug } }: { template: Template }) => (
@@ -38,7 +40,7 @@ export const TemplateStep = ({ blast, change }: StepProps) => {
   const { data, error } = useTemplates()
   if (error) return <ErrorNote error={error} />
   if (!data) return <Skeleton className="h-40 w-full" />
-  if (data.data.length === 0) {
+  if (data.length === 0) {
     return (
       <div className="flex flex-col items-start gap-3 text-sm">
         <p>{blasts.noTemplates}</p>
@@ -48,9 +50,9 @@ export const TemplateStep = ({ blast, change }: StepProps) => {
       </div>
     )
   }
-  const chosen = data.data.find(({ slug, channel }) => slug === blast.template && channel === blast.channel)
+  const chosen = data.find(({ slug, channel }) => slug === blast.template && channel === blast.channel)
   const choose = (id: string) => {
-    const template = data.data.find((one) => one.id === id)
+    const template = data.find((one) => one.id === id)
     change({ template: template?.slug ?? '', channel: template?.channel ?? 'email', variables: {} })
   }
   return (
@@ -61,7 +63,7 @@ export const TemplateStep = ({ blast, change }: StepProps) => {
           onValue={choose}
           options={[
             { value: '', label: blasts.chooseTemplate },
-            ...data.data.map(({ id, slug, channel }) => ({
+            ...data.map(({ id, slug, channel }) => ({
               value: id,
               label: `${slug} (${blasts.channels[channel]})`,
             })),

@@ -7,7 +7,7 @@ import { useTemplates } from './template-step.tsx'
 
 export const VariablesStep = ({ blast, change }: StepProps) => {
   const { data } = useTemplates()
-  const template = data?.data.find(({ slug, channel }) => slug === blast.template && channel === blast.channel)
+  const template = data?.find(({ slug, channel }) => slug === blast.template && channel === blast.channel)
   const names = template ? variableNames([template.subject, template.html, template.text, blast.subjects]) : []
   return (
     <>

@@ -3,6 +3,7 @@ import { api, unwrap } from '../../../api/client.ts'
 import type { components, paths } from '../../../api/schema.gen.ts'
 import { serviceNow } from '../../../api/service-time.ts'
 import type { Mode } from '../../../shell/mode.ts'
+import { everyRow, longPage } from '../../../ui/every-row.ts'
 import { entriesOf, numberOf } from '../../../ui/list-text.ts'
 import { usePages } from '../../../ui/use-pages.ts'
 import { allScopes, isFullAccess, type Scope, sendingScopes } from './scope-list.ts'
@@ -25,8 +26,8 @@ export const readKey = (id: string): Promise<ApiKey> =>
 export const useDomainChoices = () =>
   useQuery({
     queryKey: ['domains', 'choices'],
-    queryFn: () => unwrap(api.GET('/api/internal/domains', { params: { query: { limit: '100' } } })),
-    select: ({ data }) => data.map(({ id, name }) => ({ value: id, label: name })),
+    queryFn: () => everyRow((cursor) => unwrap(api.GET('/api/internal/domains', longPage(cursor)))),
+    select: (rows) => rows.map(({ id, name }) => ({ value: id, label: name })),
   })
 
 export type KeyValues = {

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../../../api/client.ts'
 import { compose } from '../../../strings/compose.ts'
+import { everyRow, longPage } from '../../../ui/every-row.ts'
 import { Field } from '../../../ui/field.tsx'
 import { Input, TextArea } from '../../../ui/input.tsx'
 import type { Faults, MessageDraft } from './message-draft.ts'
@@ -10,10 +11,10 @@ export type FieldsProps = { draft: MessageDraft; change: (part: Partial<MessageD
 const useVerifiedDomains = (): string[] => {
   const { data } = useQuery({
     queryKey: ['domains', 'verified'],
-    queryFn: () => unwrap(api.GET('/api/internal/domains', { params: { query: { limit: '100' } } })),
+    queryFn: () => everyRow((cursor) => unwrap(api.GET('/api/internal/domains', longPage(cursor)))),
     staleTime: 60_000,
   })
-  return data?.data.filter(({ status }) => status === 'verified').map(({ name }) => name) ?? []
+  return data?.filter(({ status }) => status === 'verified').map(({ name }) => name) ?? []
 }
 
 export const EmailAddresses = ({ draft, change, faults }: FieldsProps) => {

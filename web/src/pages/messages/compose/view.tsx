@@ -12,7 +12,7 @@ import { Field } from '../../../ui/field.tsx'
 import { Input, TextArea } from '../../../ui/input.tsx'
 import { Select } from '../../../ui/select.tsx'
 import { Form, Page, Section } from '../../../ui/templates.tsx'
-import { useTenantChoices } from '../../../ui/tenant-filter.tsx'
+import { useTenant } from '../../../ui/tenant-filter.tsx'
 import { toast } from '../../../ui/toasts.tsx'
 import { useDraft } from '../../../ui/use-draft.ts'
 import { useNavigateFromHere } from '../../../ui/use-navigate-from-here.ts'
@@ -107,7 +107,7 @@ const problemOf = (draft: MessageDraft, files: readonly File[]): string | undefi
 
 /** The API takes the tenant from a header, with the identifier that the customer chose. */
 const ApiRequest = ({ draft, files }: { draft: MessageDraft; files: readonly File[] }) => {
-  const tenant = useTenantChoices()?.data.find(({ id }) => id === draft.tenant)
+  const { data: tenant } = useTenant(draft.tenant)
   const code = curl(
     'POST',
     draft.channel === 'email' ? '/emails' : '/sms',
