@@ -25,11 +25,18 @@ const failureOf = (error: NodeJS.ErrnoException): Failure => {
   return notHttp()
 }
 
+/**
+ * Browsers open connections before they need them. A client would take anything that is written on such a connection for
+ * the answer to its next request. After its first request, Node closes a connection that waits without a word.
+ */
+const isUnused = (error: NodeJS.ErrnoException, socket: Socket): boolean =>
+  error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0
+
 /** Writes the error straight to the socket, since Fastify has no reply for it. */
 export const makeAnswerBrokenRequest =
   (log: Log) =>
   (error: NodeJS.ErrnoException, socket: Socket): void => {
-    if (!socket.writable || error.code === 'ECONNRESET') {
+    if (!socket.writable || error.code === 'ECONNRESET' || isUnused(error, socket)) {
       socket.destroy()
       return
     }

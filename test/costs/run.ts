@@ -1,114 +1,174 @@
-/** `npm run -s costs`: measures what a send costs, on the embedded PostgreSQL with its usual settings. */
-import { readFile } from 'node:fs/promises'
+/**
+ * `npm run -s costs`: what a send costs, by part of the program and by statement. With `--against <commit>`, another
+ * commit is measured in the same run, in turns.
+ */
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import pg from 'pg'
-import { Agent, request } from 'undici'
+import { type Load, startLoad } from '../../bench/load.ts'
+import { counterSlot, type RequestShape } from '../../bench/wire.ts'
 import { sayStarted, startOnlyOption } from '../../scripts/start-only.ts'
-import { findEmbedded } from '../../src/db/embedded/supervisor.ts'
-import { until } from '../start/launched.ts'
-import { type SeveralService, startAlone } from '../start/several-service.ts'
-import { costLines, readUsage, usedBetween } from './measure.ts'
+import { extractRelease, presentRelease } from '../upgrade/previous-release.ts'
+import { type DatabaseUse, type MeasuredDatabase, type MeasuredServer, startMeasuredServer } from './database.ts'
+import { type ByPart, bytesByPart, timeByPart } from './parts.ts'
+import { type Subject, startSubject } from './subject.ts'
+import { type Costs, costTables } from './table.ts'
 
-const { values } = parseArgs({ options: { sends: { type: 'string', default: '20000' }, ...startOnlyOption } })
-const wanted = Number(values.sends)
-if (!Number.isSafeInteger(wanted) || wanted < 100) throw new Error('--sends must be a whole number from 100')
+const { values } = parseArgs({
+  options: {
+    against: { type: 'string' },
+    clients: { type: 'string', default: '100' },
+    'per-request': { type: 'string', default: '1' },
+    rounds: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    ...startOnlyOption,
+  },
+})
+const wholeNumber = (name: string, text: string): number => {
+  const n = Number(text)
+  if (!Number.isSafeInteger(n) || n < 1) throw new Error(`--${name} must be a whole number from 1`)
+  return n
+}
+const clients = wholeNumber('clients', values.clients)
+const perRequest = wholeNumber('per-request', values['per-request'])
+const rounds = wholeNumber('rounds', values.rounds ?? (values.quick ? '1' : '5'))
+const pace = values.quick ? { warmUpMs: 3_000, turnMs: 2_000 } : { warmUpMs: 10_000, turnMs: 5_000 }
 
-const clients = 100
-const batchSize = 100
+type Measured = { subject: Subject; database: MeasuredDatabase }
+
+/** One turn of a subject. */
+type Turn = { sends: number; perSecond: number; parts: ByPart; serviceMs: number; use: DatabaseUse }
+
+const progress = (line: string) => process.stderr.write(`${line}\n`)
 
 const mail = (n: number) => ({
   from: 'Bench <hello@example.test>',
-  to: [`user${n}@example.com`],
+  to: [`user${counterSlot}-${n}@example.com`],
   subject: 'A receipt',
   html: '<p>Thank you, <b>Ada</b>.</p>',
   text: 'Thank you, Ada.',
+  tags: ['receipt'],
+  metadata: { order: '42' },
 })
 
-const makeSender = (url: string, key: string) => {
-  const agent = new Agent({ connections: clients })
-  let sent = 0
-  const post = async (path: string, body: unknown): Promise<void> => {
-    const { statusCode, body: answer } = await request(`${url}${path}`, {
-      method: 'POST',
-      dispatcher: agent,
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    })
-    const text = await answer.text()
-    if (statusCode >= 300) throw new Error(`status ${statusCode}: ${text}`)
-  }
-  const run = async (count: number, each: () => Promise<void>): Promise<void> => {
-    let left = count
-    const work = async () => {
-      while (left-- > 0) await each()
-    }
-    await Promise.all(Array.from({ length: clients }, work))
-  }
-  return {
-    singles: (count: number) => run(count, () => post('/api/v1/emails', mail(sent++))),
-    batches: (count: number) =>
-      run(count / batchSize, () =>
-        post(
-          '/api/v1/emails/batch',
-          Array.from({ length: batchSize }, () => mail(sent++)),
-        ),
-      ),
-    close: () => agent.close(),
-  }
+const sendOf = ({ key }: Subject): RequestShape => ({
+  method: 'POST',
+  path: perRequest === 1 ? '/api/v1/emails' : '/api/v1/emails/batch',
+  headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+  body: JSON.stringify(perRequest === 1 ? mail(0) : Array.from({ length: perRequest }, (_, n) => mail(n))),
+})
+
+const sendFor = async (load: Load, subject: Subject, measureMs: number) => {
+  const job = { port: Number(new URL(subject.url).port), request: sendOf(subject), clients, warmMs: 0, measureMs }
+  const { requests, perSecond } = await load.run(job)
+  return { sends: requests * perRequest, perSecond: perSecond * perRequest }
 }
 
-/** Events, audit entries and figures that the worker has not processed yet. */
-const isSettled = async (client: pg.Client): Promise<boolean> => {
-  const { rows } = await client.query<{ waiting: boolean }>(
-    `select exists (select from events) or exists (select from audit_unlinked)
-         or exists (select from analytics_queue) as waiting`,
+const takeTurn = async (load: Load, { subject, database }: Measured): Promise<Turn> => {
+  await database.begin()
+  const cpuBefore = await subject.cpuMs()
+  await subject.startCpu()
+  const { sends, perSecond } = await sendFor(load, subject, pace.turnMs)
+  const profile = await subject.stopCpu()
+  const serviceMs = (await subject.cpuMs()) - cpuBefore
+  const use = await database.end()
+  progress(`${subject.name}: ${sends} sends, ${perSecond.toFixed(0)} per second`)
+  return { sends, perSecond, parts: timeByPart(profile), serviceMs, use }
+}
+
+const allocations = async (load: Load, { subject }: Measured): Promise<ByPart> => {
+  await subject.startHeap()
+  const { sends } = await sendFor(load, subject, pace.turnMs / 2)
+  const { head } = await subject.stopHeap()
+  return perSend(bytesByPart(head), sends)
+}
+
+const perSend = (counts: Record<string, number>, sends: number): Record<string, number> =>
+  Object.fromEntries(Object.entries(counts).map(([name, n]) => [name, n / sends]))
+
+const addUp = (all: Record<string, number>[]): Record<string, number> => {
+  const sums: Record<string, number> = {}
+  for (const counts of all) for (const [name, n] of Object.entries(counts)) sums[name] = (sums[name] ?? 0) + n
+  return sums
+}
+
+const median = (numbers: number[]): number => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0
+
+/** The sums over all turns, per send. */
+const costsOf = (name: string, turns: Turn[], bytes: ByPart): Costs => {
+  const sends = turns.reduce((total, turn) => total + turn.sends, 0)
+  const per = (of: (turn: Turn) => number) => turns.reduce((total, turn) => total + of(turn), 0) / sends
+  const statements = turns.flatMap(({ use }) =>
+    use.statements.map(({ text, calls, ms, walBytes }) => ({
+      text,
+      calls: calls / sends,
+      ms: ms / sends,
+      walBytes: walBytes / sends,
+    })),
   )
-  return rows[0]?.waiting === false
-}
-
-const connect = async ({ folder }: SeveralService): Promise<pg.Client> => {
-  const client = new pg.Client((await findEmbedded(join(folder, 'data'))) ?? '')
-  await client.connect()
-  return client
-}
-
-/** Reads what would be measured, without a send. */
-const measureNothing = async (service: SeveralService): Promise<void> => {
-  const client = await connect(service)
-  await readUsage(client, service.child.pid ?? 0, service.folder)
-  await client.end()
-  sayStarted('the service, and the statistics of its database')
-}
-
-const measure = async (service: SeveralService): Promise<void> => {
-  const { keys, org } = JSON.parse(await readFile(join(service.folder, 'first.json'), 'utf8'))
-  const client = await connect(service)
-  const sender = makeSender(service.url(), keys.live)
-  const settled = async () => {
-    await until('the worker is done', () => isSettled(client), 300_000)
-    // An idle session reports its statistics after ten seconds.
-    await new Promise((resolve) => setTimeout(resolve, 11_000))
-    await client.query('select pg_stat_clear_snapshot()')
+  return {
+    name,
+    perSecond: median(turns.map(({ perSecond }) => perSecond)),
+    parts: perSend(addUp(turns.map(({ parts }) => parts)), sends),
+    serviceUs: per(({ serviceMs }) => serviceMs * 1_000),
+    databaseUs: per(({ use }) => use.cpuMs * 1_000),
+    walBytes: per(({ use }) => use.walBytes),
+    storedBytes: per(({ use }) => use.storedBytes),
+    commits: per(({ use }) => use.commits),
+    rows: perSend(addUp(turns.map(({ use }) => use.rows)), sends),
+    statements,
+    bytes,
   }
-  await client.query('update orgs set email_monthly = 1000000000 where id = $1', [org.id])
-  await sender.singles(2_000)
-  for (const kind of ['singles', 'batches'] as const) {
-    await settled()
-    const before = await readUsage(client, service.child.pid ?? 0, service.folder)
-    await sender[kind](wanted)
-    await settled()
-    const used = usedBetween(before, await readUsage(client, service.child.pid ?? 0, service.folder))
-    const title = kind === 'singles' ? `one email per request, ${clients} clients` : `${batchSize} emails per request`
-    process.stdout.write(`${title}, ${wanted} emails, per email:\n  ${costLines(used, wanted).join('\n  ')}\n\n`)
-  }
-  await sender.close()
-  await client.end()
 }
 
-const service = await startAlone({ RATE_LIMITER: 'off', LOG_LEVEL: 'warn', AUDIT_SIGNING_SECRET: 'costs' })
+const startTree = async (server: MeasuredServer, name: string, folder: string, work: string): Promise<Measured> => {
+  const database = await server.create(name)
+  const subject = await startSubject({ name, folder, databaseUrl: database.url, workFolder: work })
+  await database.lift()
+  return { subject, database }
+}
+
+const measure = async (all: Measured[]): Promise<Costs[]> => {
+  const load = startLoad()
+  try {
+    for (const { subject } of all) await sendFor(load, subject, pace.warmUpMs)
+    const turns = all.map((): Turn[] => [])
+    for (let round = 0; round < rounds; round++) {
+      progress(`round ${round + 1} of ${rounds}`)
+      const order = all.map((_, i) => i)
+      for (const i of round % 2 === 0 ? order : order.reverse())
+        turns[i]?.push(await takeTurn(load, all[i] as Measured))
+    }
+    const costs: Costs[] = []
+    for (const [i, measured] of all.entries()) {
+      costs.push(costsOf(measured.subject.name, turns[i] ?? [], await allocations(load, measured)))
+    }
+    return costs
+  } finally {
+    await load.stop()
+  }
+}
+
+const work = await mkdtemp(join(tmpdir(), 'tidings-costs-'))
+// The embedded database may run as another user, who must be able to enter the folder.
+await chmod(work, 0o755)
+const server = await startMeasuredServer(work)
+const started: Measured[] = []
 try {
-  await (values['start-only'] ? measureNothing(service) : measure(service))
+  if (values.against !== undefined) {
+    const extracted = await extractRelease(values.against, join(work, 'against'))
+    if ('skipped' in extracted) throw new Error(extracted.skipped)
+    started.push(await startTree(server, values.against, extracted.folder, work))
+  }
+  started.push(await startTree(server, 'present', presentRelease, work))
+  if (values['start-only']) sayStarted('the service, and a database that counts its statements')
+  else {
+    const title = `${perRequest} per request, ${clients} clients, ${rounds} rounds`
+    process.stdout.write(`${title}\n\n${costTables(await measure(started)).join('\n')}\n`)
+  }
 } finally {
-  await service.close()
+  await Promise.all(started.map(({ subject }) => subject.stop()))
+  await server.stop()
+  await rm(work, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
 }

@@ -19,10 +19,12 @@ const startRelay = async () => {
     disabledCommands: ['STARTTLS', 'AUTH'],
     disableReverseLookup: true,
     onData: (stream, { envelope }, done) => {
-      stream.resume()
+      const chunks: Buffer[] = []
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk))
       stream.on('end', () => {
+        const id = /^Message-ID: <([^@>]+)@/im.exec(Buffer.concat(chunks).toString('utf8'))?.[1] ?? ''
         for (const { address } of envelope.rcptTo) {
-          handedOver.push({ reference: address.split('@')[0] as string, at: Date.now() })
+          handedOver.push({ reference: address.split('@')[0] as string, id, at: Date.now() })
         }
         done()
       })

@@ -13,7 +13,16 @@ import { assertInstalled, missingPackages } from './packages.ts'
 import { type DrillServices, startServices } from './processes.ts'
 import { killIn } from './programs.ts'
 import { pause, print, stopDrill, stopping, waitUntil } from './progress.ts'
-import { failuresOf, longestGap, type Phase, refusalsByCode, reportLines, tallyPhases, wrongAnswers } from './tally.ts'
+import {
+  failuresOf,
+  longestGap,
+  type Outcome,
+  type Phase,
+  refusalsByCode,
+  reportLines,
+  tallyPhases,
+  wrongAnswers,
+} from './tally.ts'
 
 const usage = `npm run drill -- failover [--only FAULT] [--keep]
 
@@ -60,8 +69,8 @@ const runFault = async (fault: Fault, { cluster, load, from }: Broken): Promise<
 
 const maxSettleMs = 8 * 60_000
 
-/** Waits until no message is due or claimed, and returns the ids of those that were sent. */
-const untilSettled = async (cluster: Cluster): Promise<Set<string>> => {
+/** Waits until no message is due or claimed, and returns the ids of those that were sent, and sent perhaps again. */
+const untilSettled = async (cluster: Cluster): Promise<Pick<Outcome, 'storedAsSent' | 'marked'>> => {
   const unsettled = async (): Promise<number> => {
     const [row] = await cluster.sql<{ n: number }>(
       "select count(*)::int as n from messages where status in ('scheduled', 'sending')",
@@ -70,18 +79,29 @@ const untilSettled = async (cluster: Cluster): Promise<Set<string>> => {
   }
   print('waiting until every message is sent; claims of interrupted workers become stale after five minutes')
   await waitUntil('every message is sent', async () => (await unsettled().catch(() => 1)) === 0, maxSettleMs)
-  const rows = await cluster.sql<{ id: string }>("select id from messages where status = 'sent'")
-  return new Set(rows.map(({ id }) => id))
+  const rows = await cluster.sql<{ id: string; marked: boolean }>(
+    `select id, history::text like '%earlier attempt was interrupted%' as marked from messages where status = 'sent'`,
+  )
+  return {
+    storedAsSent: new Set(rows.map(({ id }) => id)),
+    marked: new Set(rows.filter(({ marked }) => marked).map(({ id }) => id)),
+  }
 }
 
-const report = (phases: Phase[], load: DrillLoad, services: DrillServices, storedAsSent: Set<string>): string[] => {
-  const { acknowledged, unanswered, refused, unlimited } = load
+type Settled = Awaited<ReturnType<typeof untilSettled>>
+
+const report = (phases: Phase[], load: DrillLoad, services: DrillServices, settled: Settled): string[] => {
+  const { acknowledged, unanswered, refused, unlimited, unfinished } = load
   const { handedOver } = services
-  const tallies = tallyPhases(phases, { acknowledged, handedOver, storedAsSent })
+  const tallies = tallyPhases(phases, { acknowledged, handedOver, ...settled })
   process.stdout.write(`\n${reportLines(tallies).join('\n')}\n\n`)
   const counts = JSON.stringify(refusalsByCode(refused))
   print(`not answered ${unanswered}, refused ${counts}, accepted without a rate limit ${unlimited}`)
-  return [...failuresOf(tallies), ...wrongAnswers(refused, { acknowledged, handedOver })]
+  return [
+    ...failuresOf(tallies),
+    ...unfinished.map((reference) => `${reference} was repeated and never acknowledged`),
+    ...wrongAnswers(refused, { acknowledged, handedOver }),
+  ]
 }
 
 const drill = async (undo: AsyncDisposableStack, { chosen, keep }: Options): Promise<string[]> => {

@@ -12,7 +12,6 @@ import {
   wrongAnswers,
 } from './tally.ts'
 
-const minute = 60_000
 const phase = (name: string, from: number, to: number): Phase => ({ name, from, to })
 const acknowledged = (n: number, at: number, more: Partial<Acknowledged> = {}): Acknowledged => ({
   reference: `send-${n}`,
@@ -21,7 +20,8 @@ const acknowledged = (n: number, at: number, more: Partial<Acknowledged> = {}): 
   scheduled: false,
   ...more,
 })
-const handedOver = (n: number, at: number) => ({ reference: `send-${n}`, at })
+const handedOver = (n: number, at: number, id = `msg_${n}`) => ({ reference: `send-${n}`, id, at })
+const noneMarked = new Set<string>()
 const stored = (...numbers: number[]) => new Set(numbers.map((n) => `msg_${n}`))
 
 describe('the longest time without an accepted send', () => {
@@ -56,8 +56,8 @@ describe('an error', () => {
     expect(refusalsByCode(all)).toEqual({ '503 UNAVAILABLE': 2, '500 INTERNAL_ERROR': 1 })
   })
 
-  test('that is 503 is wrong if the message was sent', () => {
-    const outcome = { acknowledged: [], handedOver: [handedOver(1, 50)] }
+  test('that is 503 is wrong if that request sent the message, and not if a repeat did', () => {
+    const outcome = { acknowledged: [], handedOver: [handedOver(1, 50), handedOver(2, 5_000)] }
     expect(wrongAnswers([refused(1, 503, 0), refused(2, 503, 0)], outcome)).toEqual([
       'send-1 was sent, but its request was 503',
     ])
@@ -88,6 +88,7 @@ describe('the tally', () => {
       acknowledged: [acknowledged(1, 0), acknowledged(2, 999), acknowledged(3, 1_000)],
       handedOver: [handedOver(1, 0), handedOver(2, 990), handedOver(3, 990)],
       storedAsSent: stored(1, 2, 3),
+      marked: noneMarked,
     }
     const tallies = tallyPhases(phases, outcome)
     expect(tallies.map((tally) => [tally.name, tally.acknowledged])).toEqual([
@@ -102,6 +103,7 @@ describe('the tally', () => {
       acknowledged: [acknowledged(1, 100), acknowledged(2, 200), acknowledged(3, 1_200)],
       handedOver: [handedOver(1, 100), handedOver(3, 1_200)],
       storedAsSent: stored(1, 2),
+      marked: noneMarked,
     }
     const tallies = tallyPhases(phases, outcome)
     expect(tallies.map(({ lost }) => lost)).toEqual([['send-2'], ['send-3']])
@@ -112,30 +114,37 @@ describe('the tally', () => {
   })
 
   test('a send without a response is neither acknowledged nor lost', () => {
-    const outcome = { acknowledged: [], handedOver: [handedOver(1, 100)], storedAsSent: stored(1, 2) }
+    const outcome = {
+      acknowledged: [],
+      handedOver: [handedOver(1, 100)],
+      storedAsSent: stored(1, 2),
+      marked: noneMarked,
+    }
     expect(tallyPhases(phases, outcome)[0]).toMatchObject({ acknowledged: 0, lost: [], sentTwice: [], unexplained: [] })
   })
 
-  test('only a scheduled message may be sent twice, and only after its claim has become stale', () => {
+  test('a message may be sent twice only under the same id, and only if its history says so', () => {
     const outcome = {
-      acknowledged: [
-        acknowledged(1, 100, { scheduled: true }),
-        acknowledged(2, 200, { scheduled: true }),
-        acknowledged(3, 300),
+      acknowledged: [1, 2, 3].map((n) => acknowledged(n, n * 100)),
+      handedOver: [
+        ...[1, 2, 3].map((n) => handedOver(n, 400)),
+        handedOver(1, 500),
+        handedOver(2, 500),
+        handedOver(3, 500, 'msg_9'),
       ],
-      handedOver: [1, 2, 3].flatMap((n) => [handedOver(n, 400), handedOver(n, n === 2 ? 700 : 400 + 5 * minute)]),
       storedAsSent: stored(1, 2, 3),
+      marked: new Set(['msg_1', 'msg_3', 'msg_9']),
     }
     const tallies = tallyPhases(phases, outcome)
     expect(tallies[0]).toMatchObject({ sentTwice: ['send-1'], unexplained: ['send-2', 'send-3'] })
     expect(failuresOf(tallies)).toEqual([
-      'first: send-2 was sent twice without a stale claim',
-      'first: send-3 was sent twice without a stale claim',
+      'first: send-2 was sent as two messages, or again although it was recorded',
+      'first: send-3 was sent as two messages, or again although it was recorded',
     ])
   })
 
   test('an outage of 30 seconds is a failure and a shorter one is not', () => {
-    const outcome = { acknowledged: [], handedOver: [], storedAsSent: new Set<string>() }
+    const outcome = { acknowledged: [], handedOver: [], storedAsSent: new Set<string>(), marked: noneMarked }
     const long = [phase('short', 0, 29_999), phase('long', 29_999, 59_999)]
     expect(failuresOf(tallyPhases(long, outcome))).toEqual(['long: no send was accepted for 30.0 s; the limit is 30 s'])
   })

@@ -3,7 +3,8 @@
 export type Acknowledged = { reference: string; id: string; at: number; scheduled: boolean }
 /** A send that was answered with an error. */
 export type Refused = { reference: string; status: number; code: string; sentAt: number; at: number }
-export type HandedOver = { reference: string; at: number }
+/** `id` is the id of the message. */
+export type HandedOver = { reference: string; id: string; at: number }
 
 /** The time from the start of a fault until the next one starts. */
 export type Phase = { name: string; from: number; to: number }
@@ -13,6 +14,8 @@ export type Outcome = {
   handedOver: readonly HandedOver[]
   /** The ids of messages that the database has as sent. */
   storedAsSent: ReadonlySet<string>
+  /** Those whose history says that an earlier attempt was interrupted. */
+  marked: ReadonlySet<string>
 }
 
 export type PhaseTally = {
@@ -20,15 +23,12 @@ export type PhaseTally = {
   acknowledged: number
   /** References that were acknowledged, but not handed over or not stored. */
   lost: string[]
-  /** References that were handed over again after the claim of a worker had become stale. */
+  /** References that were handed over again under the same id, after an attempt that was interrupted. */
   sentTwice: string[]
-  /** References that were handed over again for no known reason. */
+  /** References that were handed over again under another id, or although the message had been recorded. */
   unexplained: string[]
   secondsWithout: number
 }
-
-/** A claim becomes stale after five minutes. It begins shortly before the first handover. */
-const staleClaimMs = 4 * 60_000
 
 /** An outage of this length is a failure. */
 export const outageLimitSeconds = 30
@@ -45,32 +45,22 @@ export const longestGap = (acknowledgedAt: readonly number[], { from, to }: Phas
   return longest / 1_000
 }
 
-/** The times of the handovers of each reference, in order. */
-const timesOf = (handedOver: readonly HandedOver[]): Map<string, number[]> => {
-  const times = new Map<string, number[]>()
-  for (const { reference, at } of [...handedOver].sort((a, b) => a.at - b.at)) {
-    const known = times.get(reference)
-    if (known) known.push(at)
-    else times.set(reference, [at])
-  }
-  return times
-}
-
-const afterStaleClaim = (times: readonly number[]): boolean =>
-  times.every((at, i) => i === 0 || at - (times[i - 1] as number) >= staleClaimMs)
+/** The handovers of each reference, in order. */
+const handoversOf = (handedOver: readonly HandedOver[]): Map<string, HandedOver[]> =>
+  Map.groupBy(
+    [...handedOver].sort((a, b) => a.at - b.at),
+    ({ reference }) => reference,
+  )
 
 export const tallyPhases = (phases: readonly Phase[], outcome: Outcome): PhaseTally[] => {
-  const handovers = timesOf(outcome.handedOver)
-  const immediate = new Set(
-    outcome.acknowledged.filter(({ scheduled }) => !scheduled).map(({ reference }) => reference),
-  )
+  const handovers = handoversOf(outcome.handedOver)
   const acknowledgedAt = outcome.acknowledged.map(({ at }) => at)
   const isWithin = ({ from, to }: Phase, at: number): boolean => at >= from && at < to
+  const isExplained = ([, all]: [string, HandedOver[]]): boolean =>
+    all.every(({ id }) => id === all[0]?.id && outcome.marked.has(id))
   return phases.map((phase) => {
     const acknowledged = outcome.acknowledged.filter(({ at }) => isWithin(phase, at))
-    const twice = [...handovers].filter(([, times]) => times.length > 1 && isWithin(phase, times[0] as number))
-    const isExplained = ([reference, times]: [string, number[]]): boolean =>
-      !immediate.has(reference) && afterStaleClaim(times)
+    const twice = [...handovers].filter(([, all]) => all.length > 1 && isWithin(phase, all[0]?.at as number))
     return {
       name: phase.name,
       acknowledged: acknowledged.length,
@@ -88,7 +78,9 @@ export const tallyPhases = (phases: readonly Phase[], outcome: Outcome): PhaseTa
 export const failuresOf = (tallies: readonly PhaseTally[]): string[] =>
   tallies.flatMap(({ name, lost, unexplained, secondsWithout }) => [
     ...lost.map((reference) => `${name}: ${reference} was acknowledged and is lost`),
-    ...unexplained.map((reference) => `${name}: ${reference} was sent twice without a stale claim`),
+    ...unexplained.map(
+      (reference) => `${name}: ${reference} was sent as two messages, or again although it was recorded`,
+    ),
     ...(secondsWithout >= outageLimitSeconds
       ? [`${name}: no send was accepted for ${secondsWithout.toFixed(1)} s; the limit is ${outageLimitSeconds} s`]
       : []),
@@ -115,13 +107,16 @@ export const wrongAnswers = (
   refused: readonly Refused[],
   { acknowledged, handedOver }: Pick<Outcome, 'acknowledged' | 'handedOver'>,
 ): string[] => {
-  const wasSent = new Set(handedOver.map(({ reference }) => reference))
+  const handovers = handoversOf(handedOver)
+  /** A later repeat may have sent the message. */
+  const sentMeanwhile = ({ reference, sentAt, at }: Refused): boolean =>
+    (handovers.get(reference) ?? []).some((one) => one.at >= sentAt && one.at <= at)
   const accepted = acknowledged.map(({ at }) => at)
   const isWithinOutage = ({ sentAt, at }: Refused): boolean =>
     !accepted.some((time) => time > sentAt - outageBeganMs && time < at) && accepted.some((time) => time < sentAt)
   return refused.flatMap((one) => {
-    if (one.status === 503 && wasSent.has(one.reference)) return [`${one.reference} was sent, but its request was 503`]
-    if (one.status === 500 && !wasSent.has(one.reference) && isWithinOutage(one))
+    if (one.status === 503 && sentMeanwhile(one)) return [`${one.reference} was sent, but its request was 503`]
+    if (one.status === 500 && !sentMeanwhile(one) && isWithinOutage(one))
       return [`${one.reference} was not sent in an outage, but its request was 500`]
     return []
   })

@@ -1,0 +1,101 @@
+/** Attributes the time and the memory of a profile to parts of the program. */
+
+type CallFrame = { functionName: string; url: string }
+
+export type CpuProfile = {
+  nodes: { id: number; callFrame: CallFrame; children?: number[] }[]
+  samples: number[]
+  /** In microseconds, one for each sample. */
+  timeDeltas: number[]
+}
+
+export type HeapNode = { callFrame: CallFrame; selfSize: number; children: HeapNode[] }
+
+/** Sums by part: microseconds or bytes. */
+export type ByPart = Record<string, number>
+
+const nodeParts: [RegExp, string][] = [
+  [
+    /^node:(_?https?|_http_\w+|net|_?stream\w*|internal\/(http|net|streams|stream_base\w*|js_stream\w*))/,
+    'Node: http, net, streams',
+  ],
+  [
+    /^node:(async_hooks|timers|internal\/(process|async_hooks|async_local_storage|timers|promises))/,
+    'Node: ticks, async context',
+  ],
+  [/^node:(crypto|internal\/crypto)/, 'crypto'],
+  [/^node:/, 'Node: other'],
+]
+
+const packageParts: [RegExp, string][] = [
+  [
+    /^(fastify|@fastify\/.*|find-my-way|avvio|light-my-request|fast-json-stringify|secure-json-parse|toad-cache)$/,
+    'Fastify',
+  ],
+  [/^(pg|pg-protocol|pg-pool|pg-types|postgres-.*)$/, 'pg client'],
+  [/^(pino|sonic-boom|thread-stream)$/, 'log (pino)'],
+]
+
+/** Folders whose parts are worth a line of their own. */
+const split = new Set(['http', 'messages', 'providers', 'interfaces', 'sending', 'platform', 'customers', 'journal'])
+
+const ownPart = (path: string): string => {
+  const [folder = '', next] = path.split('/')
+  return split.has(folder) && next !== undefined && !next.endsWith('.ts') ? `${folder}/${next}` : folder
+}
+
+/** Undefined for frames without a file, such as built-in functions, which count for their caller. */
+const partOfFrame = ({ url, functionName }: CallFrame): string | undefined => {
+  if (functionName === '(garbage collector)') return 'garbage collector'
+  if (functionName === '(program)') return 'native code'
+  // The profiler itself runs at the start and at the end of a profile.
+  if (functionName === '(idle)' || url.startsWith('node:inspector')) return 'idle'
+  if (url === '') return undefined
+  const node = nodeParts.find(([pattern]) => pattern.test(url))
+  if (node) return node[1]
+  const [, inPackage] = /^((?:@[^/]+\/)?[^/]+)/.exec(url.split('/node_modules/').slice(1).at(-1) ?? '') ?? []
+  if (inPackage !== undefined) return packageParts.find(([pattern]) => pattern.test(inPackage))?.[1] ?? inPackage
+  const own = /\/src\/(.+)$/.exec(url)?.[1]
+  return own === undefined ? 'other' : ownPart(own)
+}
+
+const add = (sums: ByPart, part: string, amount: number): void => {
+  sums[part] = (sums[part] ?? 0) + amount
+}
+
+/** The part of each node by its id. */
+const partsOfNodes = ({ nodes }: CpuProfile): Map<number, string> => {
+  const byId = new Map(nodes.map((node) => [node.id, node]))
+  const parts = new Map<number, string>()
+  const walk = (id: number, ofCaller: string): void => {
+    const node = byId.get(id)
+    if (!node) return
+    const part = partOfFrame(node.callFrame) ?? ofCaller
+    parts.set(id, part)
+    for (const child of node.children ?? []) walk(child, part)
+  }
+  const [root] = nodes
+  if (root) walk(root.id, 'other')
+  return parts
+}
+
+/** Microseconds by part. The time in which nothing ran is left out. */
+export const timeByPart = (profile: CpuProfile): ByPart => {
+  const parts = partsOfNodes(profile)
+  const sums: ByPart = {}
+  for (const [i, id] of profile.samples.entries()) add(sums, parts.get(id) ?? 'other', profile.timeDeltas[i] ?? 0)
+  delete sums.idle
+  return sums
+}
+
+/** Allocated bytes by part. */
+export const bytesByPart = (head: HeapNode): ByPart => {
+  const sums: ByPart = {}
+  const walk = ({ callFrame, selfSize, children }: HeapNode, ofCaller: string): void => {
+    const part = partOfFrame(callFrame) ?? ofCaller
+    add(sums, part, selfSize)
+    for (const child of children) walk(child, part)
+  }
+  walk(head, 'other')
+  return sums
+}
