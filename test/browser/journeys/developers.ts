@@ -54,6 +54,8 @@ const developerJourneys: Journey = (stage) => {
       for (const { top, bottom } of buttons) {
         expect(top, access).toBeGreaterThan(popup?.top ?? 800)
         expect(bottom, access).toBeLessThanOrEqual(popup?.bottom ?? 0)
+        // No field shows between the buttons and the end of the dialog.
+        expect(bottom, access).toBeGreaterThan((popup?.bottom ?? 0) - 20)
       }
     }
     // The last field is not under the buttons when it has the focus.

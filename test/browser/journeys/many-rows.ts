@@ -98,6 +98,7 @@ const choices: readonly (readonly [path: string, label: string, option: string])
   ['/senders/brands?tab=campaigns&open=new', 'Brand', 'First brand (verified)'],
   ['/senders/dlt?tab=headers&open=new', 'Entity', 'First entity (pending)'],
   ['/senders/dlt?tab=templates&open=new', 'Entity', 'First entity (pending)'],
+  ['/messages/new', 'Content', 'first'],
   ['/settings/audit', 'Actor', 'Ann Lee'],
 ]
 

@@ -87,7 +87,7 @@ type FormProps = {
 }
 
 /** Over the padding of the dialog. */
-const pinnedClasses = 'sticky bottom-0 z-10 -mx-5 -mb-5 border-t bg-raised px-5 py-3'
+const pinnedClasses = 'sticky -bottom-5 z-10 -mx-5 -mb-5 border-t bg-raised px-5 py-3'
 
 /** One column of fields. The service words the errors: those of a field next to it, all others above the buttons. */
 export const Form = ({ onSubmit, error, failure, wrongTitle, actions, children, label, wide, pinned }: FormProps) => {

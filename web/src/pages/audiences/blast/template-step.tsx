@@ -1,28 +1,13 @@
-import { useQuery } from '@tanstack/react-query'
-import { api, unwrap } from '../../../api/client.ts'
-import type { components } from '../../../api/schema.gen.ts'
 import { MailFrame } from '../../../mail/mail-frame.tsx'
 import { blasts } from '../../../strings/blasts.ts'
 import { buttonClasses } from '../../../ui/button.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
-import { everyRow, longPage } from '../../../ui/every-row.ts'
 import { Field } from '../../../ui/field.tsx'
 import { Select } from '../../../ui/select.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
-import type { ListPage } from '../../../ui/use-pages.ts'
 import { PlainText } from '../../messages/plain-text.tsx'
+import { type Template, useTemplateChoices } from '../../templates/template-data.ts'
 import type { StepProps } from './blast-steps.ts'
-
-type Template = components['schemas']['Template']
-
-const readTemplates = (cursor: string | undefined) =>
-  unwrap(api.GET('/api/internal/templates', longPage(cursor))) as Promise<ListPage<Template>>
-
-export const useTemplates = () =>
-  useQuery({
-    queryKey: ['templates', 'choices'],
-    queryFn: () => everyRow(readTemplates),
-  })
 
 const Preview = ({ template: { id, subject, html, text, slug } }: { template: Template }) => (
   <section aria-label={blasts.preview} className="flex flex-col gap-2">
@@ -37,7 +22,7 @@ const Preview = ({ template: { id, subject, html, text, slug } }: { template: Te
 )
 
 export const TemplateStep = ({ blast, change }: StepProps) => {
-  const { data, error } = useTemplates()
+  const { data, error } = useTemplateChoices()
   if (error) return <ErrorNote error={error} />
   if (!data) return <Skeleton className="h-40 w-full" />
   if (data.length === 0) {

@@ -18,7 +18,7 @@ import { useDraft } from '../../../ui/use-draft.ts'
 import { useNavigateFromHere } from '../../../ui/use-navigate-from-here.ts'
 import { useSubmit } from '../../sign-in/use-submit.ts'
 import { readVariables } from '../../templates/editor/variables-field.tsx'
-import { useTemplates } from '../../templates/template-data.ts'
+import { useTemplateChoices } from '../../templates/template-data.ts'
 import { attachmentsOf, filesFault, namedAttachments } from './attached-files.ts'
 import { EmailAddresses, EmailContent, type FieldsProps } from './email-fields.tsx'
 import { FileField } from './file-field.tsx'
@@ -41,10 +41,10 @@ const shownFields = (draft: MessageDraft): string[] => [
   ...(draft.template ? ['variables'] : draft.channel === 'email' ? ['html', 'text'] : ['body']),
 ]
 
-/** Content that is written here, or one of the newest templates. */
+/** Content that is written here, or a template. */
 const ContentFields = (props: FieldsProps) => {
   const { draft, change, faults } = props
-  const { rows = [] } = useTemplates(draft.channel)
+  const { data: rows = [] } = useTemplateChoices(draft.channel)
   const slugs = [...new Set([...rows.map(({ slug }) => slug), draft.template].filter(Boolean))]
   const { fault } = readVariables(draft.variables)
   return (

@@ -30,7 +30,7 @@ const ScopeBox = ({ scope, mayGrant, chosen, onChosen }: Omit<Props, 'scopes'> &
       onChecked={(on) => onChosen(name, on)}
       label={
         <>
-          {description} <span className="break-all font-mono text-muted text-xs">{name}</span>
+          {description} <span className="inline-block font-mono text-muted text-xs">{name}</span>
           {!granted && <span className="block text-muted text-xs">{oauth.scopeNeedsRole}</span>}
         </>
       }
