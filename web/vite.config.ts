@@ -2,12 +2,15 @@ import { join } from 'node:path'
 import tailwindcss from '@tailwindcss/vite'
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
+import { mailFramePage } from './mail-frame-page.ts'
 
 const service = process.env.SERVICE_URL ?? 'http://localhost:3000'
 
 export default defineConfig({
   root: import.meta.dirname,
-  plugins: [react(), tailwindcss()],
+  plugins: [react(), tailwindcss(), mailFramePage()],
+  // The policy of the dashboard allows workers from files of the own origin only.
+  worker: { format: 'es' },
   resolve: { preserveSymlinks: false },
   // `npm run web` serves the sources and passes API requests on to a running service.
   server: { host: '127.0.0.1', proxy: { '/api': service, '/docs': service } },

@@ -53,7 +53,15 @@ const browsing = (name: string, path: string, { messages = 0, entries = 0 }: Siz
         entries: Math.min(entries, atMost),
       }
     },
-    request: ({ session }) => ({ method: 'GET', path, headers: { cookie: `service_session=${session}` } }),
+    request: ({ session }) => ({
+      method: 'GET',
+      path,
+      headers: {
+        cookie: `service_session=${session}`,
+        'sec-fetch-site': 'same-origin',
+        'x-requested-with': 'dashboard',
+      },
+    }),
   })
 
 const flat = (of: string, to: string): Target => ({

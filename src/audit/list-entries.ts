@@ -4,6 +4,7 @@ import { isId, timeOfId } from '../ground/ids.ts'
 import {
   type EntryFilter,
   type EntryRange,
+  findListedEntry,
   type ListedEntry,
   listEntries,
   listEntriesOfAction,
@@ -16,6 +17,8 @@ import {
 export type AuditFilter = EntryFilter & { resourceId: string | null }
 
 export type ListAudit = (range: EntryRange, filter: AuditFilter) => Promise<ListedEntry[]>
+
+export type FindAuditEntry = (orgId: string, id: string) => Promise<ListedEntry | undefined>
 
 /** Longer than any request, so the entry of a send is at most this much later than the id of its message. */
 const longestRequestMs = 330_000
@@ -42,3 +45,8 @@ export const makeListAudit =
     if (resourceType !== null && resourceType !== 'message') return db.rows(listEntriesOfType, params)
     return db.rows(listEntries, params)
   }
+
+export const makeFindAuditEntry =
+  ({ db }: { db: Db }): FindAuditEntry =>
+  (orgId, id) =>
+    db.row(findListedEntry, { orgId, id })

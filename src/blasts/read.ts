@@ -3,6 +3,7 @@ import { keysetOf, type Position } from '../ground/cursor.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Environment, Scope } from '../ground/scope.ts'
 import { type CountedJob, findJob, listJobs, listTenantJobs } from './store/job-rows.ts'
+import { findPossibleSubjects } from './store/winner-rows.ts'
 
 /** Without an environment: both. */
 export type JobsScope = Omit<Scope, 'environment'> & { environment?: Environment | undefined }
@@ -11,7 +12,11 @@ export interface ReadJobs {
   find(scope: JobsScope, id: string): Promise<CountedJob>
   /** Newest first. Returns up to one row more than the limit. */
   list(scope: JobsScope, page: { cursor?: Position | undefined; limit: number }): Promise<CountedJob[]>
+  /** The subjects that messages can get while they wait for the best one, by the id of the message. */
+  possibleSubjects(orgId: string, messages: readonly MessageOfJob[]): Promise<ReadonlyMap<string, string[]>>
 }
+
+type MessageOfJob = { id: string; job_id: string | null; subject: string | null; status: string }
 
 export const makeReadJobs = ({ db }: { db: Db }): ReadJobs => ({
   find: async ({ orgId, tenantId, environment = null, projectId }, id) => {
@@ -23,5 +28,17 @@ export const makeReadJobs = ({ db }: { db: Db }): ReadJobs => ({
     const environments: Environment[] = environment === undefined ? ['live', 'test'] : [environment]
     const query = { orgId, environments, projectId, ...keysetOf(page) }
     return tenantId === null ? db.rows(listJobs, query) : db.rows(listTenantJobs, { ...query, tenantId })
+  },
+  possibleSubjects: async (orgId, messages) => {
+    const waiting = messages.flatMap(({ id, job_id, subject, status }) =>
+      job_id !== null && subject === null && status === 'scheduled' ? [{ id, jobId: job_id }] : [],
+    )
+    if (waiting.length === 0) return new Map()
+    const found = await db.rows(findPossibleSubjects, {
+      orgId,
+      jobIds: waiting.map(({ jobId }) => jobId),
+      messageIds: waiting.map(({ id }) => id),
+    })
+    return new Map(found.map(({ message_id, subjects }) => [message_id, subjects]))
   },
 })

@@ -1,6 +1,7 @@
 /** The best subject of a test is sent to the other recipients. */
 import { afterAll, describe, expect, test } from 'vitest'
 import { type BlastClient, type BlastRow, blastClient, email, readers, sms } from '../../test/clients/blast-client.ts'
+import { person } from '../../test/clients/team-client.ts'
 import { startTestService } from '../../test/service/service.ts'
 import { bestVariant } from './choose-winner.ts'
 import { testShare, variantOf } from './variants.ts'
@@ -32,6 +33,36 @@ const started = async (own: BlastClient, n: number, more: object = {}) => {
   const answer = await own.sent(id, email(await own.template(linked), { subject_variants, winner, ...more }))
   return { answer, jobId: answer.job_id as string }
 }
+
+test('The dashboard shows the subject of a tested message, and the possible ones of a message that waits', async () => {
+  const own = await blastClient(t)
+  const { jobId } = await started(own, 40)
+  const viewer = await person(t, { orgId: own.orgId, role: 'viewer' })
+  const shown = async () =>
+    (await viewer.ask('GET', `/api/internal/messages?limit=100&job_id=${jobId}`)).body.data as {
+      id: string
+      subject: string | null
+      possible_subjects?: string[]
+    }[]
+  const tested = (await shown()).filter(({ subject }) => subject !== null)
+  expect(tested).toHaveLength(8)
+  for (const { subject, possible_subjects } of tested) {
+    expect([subject, possible_subjects]).toEqual([expect.stringMatching(/^(One|Two) Reader/), undefined])
+  }
+  const waiting = (await shown()).filter(({ subject }) => subject === null)
+  expect(waiting).toHaveLength(32)
+  for (const { possible_subjects } of waiting) {
+    expect(possible_subjects).toEqual([expect.stringMatching(/^One Reader/), expect.stringMatching(/^Two Reader/)])
+  }
+  const one = await viewer.ask('GET', `/api/internal/messages/${waiting[0]?.id}`)
+  expect([one.status, one.body.subject, one.body.possible_subjects]).toEqual([200, null, waiting[0]?.possible_subjects])
+  await own.fire()
+  await own.advance(31 * 60)
+  await own.fire()
+  await own.fire()
+  const subjects = (await shown()).map(({ subject, possible_subjects }) => [subject?.slice(0, 3), possible_subjects])
+  expect(new Set(subjects.map(String))).toEqual(new Set(['One,', 'Two,']))
+})
 
 describe('the choice', () => {
   test('R-34 the test goes out first, the rest waits and then gets the best subject', async () => {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, expect, test } from 'vitest'
+import { ofDashboard } from '../../test/clients/people.ts'
 import { type Member, primaryOwner } from '../../test/clients/team-client.ts'
 import { startTestService } from '../../test/service/service.ts'
 import { makeStreamOrg } from './stream-org.ts'
@@ -36,7 +37,7 @@ type Held = { client: ClientRequest; response: IncomingMessage }
 
 /** A client that gets the first bytes and then reads nothing. */
 const hold = async ({ cookie }: Member): Promise<Held> => {
-  const client = request(`${t.url}${path}`, { headers: { cookie } })
+  const client = request(`${t.url}${path}`, { headers: { cookie, ...ofDashboard } })
   client.on('error', () => undefined)
   open.add(client)
   client.end()

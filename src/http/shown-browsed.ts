@@ -16,6 +16,8 @@ export const BrowsedMessage = z.strictObject({
   /** The first recipient. Null after an erasure. */
   to: z.string().nullable(),
   subject: z.string().nullable(),
+  /** The subjects that the message can get, while the best one of its job is not chosen. */
+  possible_subjects: z.array(z.string()).optional(),
   /** The beginning of the text of an SMS. */
   body_preview: z.string().nullable(),
   segments: z.int().nullable(),
@@ -35,7 +37,7 @@ const previewCharacters = 160
 const previewOf = (text: string): string =>
   [...text.slice(0, 2 * previewCharacters)].slice(0, previewCharacters).join('')
 
-export const shownBrowsed = (row: BrowsedRow): z.output<typeof BrowsedMessage> => ({
+export const shownBrowsed = (row: BrowsedRow, possibleSubjects?: string[]): z.output<typeof BrowsedMessage> => ({
   id: row.id,
   channel: row.channel,
   status: row.status,
@@ -43,6 +45,7 @@ export const shownBrowsed = (row: BrowsedRow): z.output<typeof BrowsedMessage> =
   from: row.from_address,
   to: row.to_addresses[0] ?? null,
   subject: row.subject,
+  ...(possibleSubjects && { possible_subjects: possibleSubjects }),
   body_preview: row.body === null ? null : previewOf(row.body),
   segments: row.channel === 'sms' ? (row.sms?.segments ?? 1) : null,
   tenant_id: row.tenant_id,

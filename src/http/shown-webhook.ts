@@ -1,8 +1,9 @@
 /** Webhook endpoints and their deliveries as the API and the dashboard show them. */
 import type { z } from 'zod'
 import { succeeded } from '../webhooks/attempt.ts'
-import type { Delivery, TestFired } from '../webhooks/delivery-shapes.ts'
+import type { Delivery, DeliveryDetail, TestFired } from '../webhooks/delivery-shapes.ts'
 import type { CreatedWebhook, RotatedWebhook, Webhook } from '../webhooks/shapes.ts'
+import { fixedHeaders, signatureHeaders } from '../webhooks/sign-delivery.ts'
 import type { Attempt, DeliveryRow } from '../webhooks/store/delivery-rows.ts'
 import type { EndpointRow } from '../webhooks/store/endpoint-rows.ts'
 
@@ -53,6 +54,18 @@ export const shownDelivery = (row: DeliveryRow): z.output<typeof Delivery> => ({
   created_at: row.created_at.toISOString(),
   delivered_at: row.delivered_at?.toISOString() ?? null,
   attempts: row.attempts,
+})
+
+type FoundDelivery = DeliveryRow & { payload: string; message_id: string | null }
+
+export const shownDeliveryDetail = (row: FoundDelivery): z.output<typeof DeliveryDetail> => ({
+  ...shownDelivery(row),
+  payload: JSON.parse(row.payload),
+  headers: {
+    ...fixedHeaders({ ...row, tenantId: row.tenant_id }),
+    ...Object.fromEntries(signatureHeaders.map((name) => [name, null])),
+  },
+  message_id: row.message_id,
 })
 
 type Fired = { id: string; attempt: Attempt }

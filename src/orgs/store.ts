@@ -18,6 +18,16 @@ export type OrgRow = {
 const columns = `id, name, slug, plan, owner_user_id, rate_limit_per_minute, email_monthly, sms_monthly,
   suspended_at, suspension_reason, created_at`
 
+export type FirstStep = 'verify_domain' | 'add_webhook'
+
+/**
+ * A part of a statement that does one of the first steps of an org, so that the step stays done when its row is removed.
+ * Only the first time writes.
+ */
+export const rememberStep = (step: FirstStep, condition = 'true'): string =>
+  `update orgs set first_steps = array_append(first_steps, '${step}')
+     where id = :orgId and not first_steps @> array['${step}'] and ${condition}`
+
 /** Returns no row if the slug is taken. */
 export const insertOrg = statement<{ id: string; name: string; slug: string; plan: Plan; at: Date }, { id: string }>(
   'orgs.insert',

@@ -15,9 +15,12 @@ export class OutgoingFault extends Error {
 }
 
 export class NotAllowed extends OutgoingFault {
-  constructor(reason: string) {
+  /** Whether the URL is allowed where insecure URLs are. */
+  readonly onlyInsecure: boolean
+  constructor(reason: string, onlyInsecure = false) {
     super('url_not_allowed', reason)
     this.name = 'NotAllowed'
+    this.onlyInsecure = onlyInsecure
   }
 }
 
@@ -100,8 +103,7 @@ export const literalOf = (host: string): string | undefined => {
   return parseIp(bare) ? bare : undefined
 }
 
-/** Checks a URL without querying the DNS, and returns it in the form in which it is called. Throws NotAllowed. */
-export const checkUrl = (text: string, allowInsecure: boolean): URL => {
+const readUrl = (text: string, allowInsecure: boolean): URL => {
   if (ambiguousCharacters.test(text) || !URL.canParse(text)) throw new NotAllowed('not a valid URL')
   // The parser rewrites every notation of an IPv4 address (octal, hexadecimal, single number) as dotted decimal.
   const url = new URL(text)
@@ -126,4 +128,23 @@ export const checkUrl = (text: string, allowInsecure: boolean): URL => {
   if (privateNames.test(name) && !allowInsecure) throw new NotAllowed(`host name ${name} is private`)
   url.hostname = name
   return url
+}
+
+const isReadable = (text: string): boolean => {
+  try {
+    readUrl(text, true)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Checks a URL without querying the DNS, and returns it in the form in which it is called. Throws NotAllowed. */
+export const checkUrl = (text: string, allowInsecure: boolean): URL => {
+  try {
+    return readUrl(text, allowInsecure)
+  } catch (error) {
+    if (!(error instanceof NotAllowed) || allowInsecure) throw error
+    throw new NotAllowed(error.message, isReadable(text))
+  }
 }

@@ -59,7 +59,10 @@ export const makeGuardedAgent = (options: GuardedAgentOptions): GuardedAgent => 
     })
     // A single forbidden address rejects the name: such a record is an attempt to reach that address.
     const refused = found.find((address) => !mayDial(address, allowInsecure))
-    if (refused !== undefined) throw new NotAllowed(`${url.hostname} resolves to ${refused}, which is not allowed`)
+    if (refused !== undefined) {
+      const onlyInsecure = found.every((address) => mayDial(address, true))
+      throw new NotAllowed(`${url.hostname} resolves to ${refused}, which is not allowed`, onlyInsecure)
+    }
     if (found.length === 0) throw new OutgoingFault('dns', `${url.hostname} has no address`)
     return inOrder(found)
   }

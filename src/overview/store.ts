@@ -13,6 +13,38 @@ export type Setup = {
 /** How many live registrations of the org wait for a decision. */
 export type PendingRegistrations = { brands: number; campaigns: number; phone_numbers: number; dlt: number }
 
+export const firstSteps = ['create_api_key', 'send_message', 'see_it_sent', 'verify_domain', 'add_webhook'] as const
+export type DoneStep = (typeof firstSteps)[number]
+
+type FirstStepsRow = Record<DoneStep, boolean> & { slug: string; domain: string | null; domain_waits: boolean }
+
+/**
+ * Which of the first steps an org has ever done. Each looks for one row by an index. Keys, messages and counters are never
+ * deleted; what can be removed is remembered with the org.
+ */
+export const readFirstSteps = statement<{ orgId: string }, FirstStepsRow>(
+  'overview.read_first_steps',
+  `select o.slug,
+     exists (select from api_keys where org_id = :orgId) as create_api_key,
+     exists (select from messages where org_id = :orgId and channel = 'email' and environment = 'live')
+       or exists (select from messages where org_id = :orgId and channel = 'sms' and environment = 'live')
+       or exists (select from messages where org_id = :orgId and channel = 'email' and environment = 'test')
+       or exists (select from messages where org_id = :orgId and channel = 'sms' and environment = 'test')
+       as send_message,
+     exists (select from usage_counters
+       where org_id = :orgId and subject = 'org' and environment in ('live', 'test') and measure in ('email', 'sms')
+         and used > 0) as see_it_sent,
+     o.first_steps @> array['verify_domain'] or verified.name is not null as verify_domain,
+     o.first_steps @> array['add_webhook'] or exists (select from webhook_endpoints where org_id = :orgId)
+       as add_webhook,
+     verified.name as domain,
+     verified.name is null and exists (select from domains where org_id = :orgId) as domain_waits
+   from orgs o left join lateral (
+     select name from domains where org_id = :orgId and status = 'verified' order by id limit 1
+   ) verified on true
+   where o.id = :orgId`,
+)
+
 type NoEndpoint = Record<keyof EndpointRow, null>
 
 /**

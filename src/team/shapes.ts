@@ -50,7 +50,10 @@ export const InviteMember = z.object({ email: invitedAddress, role, sso_exempt: 
 export const ById = z.object({ id: givenId })
 export const RepeatInvitation = refusing(
   z.object({ id: givenId }),
-  eachRefused(['email', 'role'], 'This request only sends the invitation again. Withdraw it and invite anew.'),
+  eachRefused(
+    ['email', 'role', 'sso_exempt'],
+    'This request only sends the invitation again. Withdraw it and invite anew.',
+  ),
 )
 export const ChangeMember = z
   .object({ id: givenId, role: role.optional(), sso_exempt: z.boolean().optional() })

@@ -1,5 +1,7 @@
 import { statement } from '../db/statement.ts'
+import type { Keyset } from '../ground/cursor.ts'
 import type { Environment } from '../ground/scope.ts'
+import type { Searched } from '../ground/search-page.ts'
 
 export type TenantStatus = 'active' | 'suspended' | 'archived' | 'erased'
 
@@ -95,6 +97,32 @@ export const listTenants = statement<
      and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
    order by created_at desc, id desc
    limit :limit`,
+)
+
+const contains = (column: string): string => `coalesce(strpos(lower(${column}), lower(:q)) > 0, false)`
+
+/**
+ * Tenants with a text in their name, slug, reference or id, newest first. A statement reads at most `window` tenants, so
+ * that its cost does not depend on how many there are. It also returns the last one of a full window, marked with `ends`.
+ */
+export const searchTenants = statement<{ orgId: string; q: string; window: number } & Keyset, Searched<TenantRow>>(
+  'tenants.search',
+  `with scanned as materialized (
+     select id, ${['name', 'slug', 'external_ref', 'id'].map(contains).join(' or ')} as matches,
+       row_number() over (order by created_at desc, id desc) as place
+     from tenants
+     where org_id = :orgId and status <> 'erased'
+       and (created_at, id) < (coalesce(:afterAt::timestamptz, 'infinity'), coalesce(:afterId, 'zzz'))
+     order by created_at desc, id desc
+     limit :window
+   ), found as (
+     (select id as found_id, place, false as ends from scanned where matches order by place limit :limit)
+     union all
+     (select id, place, true from scanned where place = :window)
+   )
+   select ${columns}, ends
+   from found join tenants on org_id = :orgId and id = found_id
+   order by place, ends`,
 )
 
 export const updateTenant = statement<

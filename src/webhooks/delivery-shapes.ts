@@ -85,6 +85,16 @@ export const DeliveryWithPayload = z
     examples: [{ ...example, payload: exampleEnvelope('message.delivered') }],
   })
 
+/** For the dashboard: what the endpoint is sent, and the message that the event is about. */
+export const DeliveryDetail = DeliveryWithPayload.extend({
+  headers: z
+    .record(z.string(), z.string().nullable())
+    .describe(
+      'The headers of a request. `null`: a time or a signature, which is made for each attempt and not stored.',
+    ),
+  message_id: z.string().nullable().describe('The message that the event is about, or `null`.'),
+}).meta({ id: 'WebhookDeliveryDetail' })
+
 const replayed = {
   delivery_id: z.string().describe('The id of the new delivery.'),
   replay_of: z.string().describe('The id of the delivery that is repeated.'),

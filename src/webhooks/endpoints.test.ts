@@ -288,6 +288,35 @@ describe('the URL of an endpoint', () => {
     await service.stop()
   })
 
+  test('Outside production, a URL that is refused for its plain HTTP or private host names the setting that allows it', async () => {
+    const zone: Record<string, string[]> = {
+      'private.example.com': ['10.0.0.1'],
+      'metadata.example.com': ['10.0.0.1', '169.254.169.254'],
+    }
+    const dns = await startDns((name, type) => zone[name] && (type === 'A' ? zone[name] : []))
+    const service = await startTestService({ env: { DNS_SERVERS: dns.server } })
+    const strict = webhookClient(service, await service.org())
+    const messageFor = async (tried: string) => {
+      const reply = await strict.create({ url: tried })
+      expect([reply.status, reply.body.error.code], tried).toEqual([422, 'WEBHOOK_URL_NOT_ALLOWED'])
+      return reply.body.error.message
+    }
+    for (const tried of ['http://localhost:4000/hook', 'https://127.0.0.1:4000/', 'https://private.example.com/hook']) {
+      expect(await messageFor(tried), tried).toBe(
+        'This webhook URL is not allowed, because it uses plain HTTP or a private host. Set WEBHOOK_ALLOW_INSECURE=true and restart the service to allow it.',
+      )
+    }
+    const plain = 'This webhook URL is not allowed. Use an HTTPS URL with a public host.'
+    for (const tried of ['http://169.254.169.254/', 'https://metadata.example.com/hook', 'ftp://localhost/']) {
+      expect(await messageFor(tried), tried).toBe(plain)
+    }
+    await service.stop()
+    const production = await startTestService({ config: { production: true } })
+    const refused = await webhookClient(production, await production.org()).create({ url: 'https://127.0.0.1:4000/' })
+    expect([refused.status, refused.body.error.message]).toEqual([422, plain])
+    await production.stop()
+  })
+
   test('X-142 XD-13 the addresses that a URL resolves to are checked on create, on change and on each attempt', async () => {
     const zone: Record<string, string[]> = {
       'good.example.com': ['8.8.8.8'],
@@ -299,10 +328,11 @@ describe('the URL of an endpoint', () => {
     const strict = webhookClient(service, await service.org())
     const good = await strict.create({ url: 'https://good.example.com/hook' })
     expect(good.status).toBe(201)
+    const message = expect.stringContaining('not allowed')
     for (const name of ['bad', 'mixed']) {
       const hostile = `https://${name}.example.com/hook`
-      expectRefusal(await strict.create({ url: hostile }), 'WEBHOOK_URL_NOT_ALLOWED')
-      expectRefusal(await strict.patch(good.body.id, { url: hostile }), 'WEBHOOK_URL_NOT_ALLOWED')
+      expectRefusal(await strict.create({ url: hostile }), 'WEBHOOK_URL_NOT_ALLOWED', { message })
+      expectRefusal(await strict.patch(good.body.id, { url: hostile }), 'WEBHOOK_URL_NOT_ALLOWED', { message })
     }
     // A name that does not resolve yet is accepted.
     expect((await strict.create({ url: 'https://soon.example.com/hook', events: [] })).status).toBe(201)

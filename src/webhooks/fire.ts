@@ -16,6 +16,7 @@ import {
   failedDeliveries,
   findDelivery,
   findDeliveryEndpoint,
+  findOrgDelivery,
   insertTestFire,
   replayDeliveries,
 } from './store/delivery-rows.ts'
@@ -32,6 +33,8 @@ export interface FireWebhooks {
   /** Sends a sample once and returns the response of the receiver. */
   test(scope: Scope, actor: Actor, endpoint: EndpointRow, event: KnownEvent): Promise<{ id: string; attempt: Attempt }>
   find(scope: Scope, endpoint: EndpointRow, id: string): Promise<DeliveryRow & { payload: string }>
+  /** A delivery of any endpoint of the org, with the message that it is about. */
+  findInOrg(scope: Scope, id: string): Promise<DeliveryRow & { payload: string; message_id: string | null }>
   /** The id of the endpoint that a delivery of the org belongs to. */
   endpointOf(scope: Scope, id: string): Promise<string>
   replay(scope: Scope, actor: Actor, endpoint: EndpointRow, id: string): Promise<ReplayedDelivery>
@@ -111,6 +114,12 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, limits, send, wake }
 
   return {
     find,
+
+    findInOrg: async ({ orgId }, id) => {
+      const row = await db.row(findOrgDelivery, { orgId, id, ...createdAround(id) })
+      if (!row) throw new Failure('NOT_FOUND')
+      return row
+    },
 
     endpointOf: async ({ orgId }, id) => {
       const row = await db.row(findDeliveryEndpoint, { orgId, id, ...createdAround(id) })

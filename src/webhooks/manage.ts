@@ -37,7 +37,20 @@ export interface ManageWebhooks {
   rotate(scope: Scope, actor: Actor, id: string, body: RotateWebhook): Promise<{ row: EndpointRow; secret: string }>
 }
 
-type Needs = { db: Db; clock: Clock; audit: Audit; vault: Vault; agent: Pick<GuardedAgent, 'check'> }
+type Needs = {
+  db: Db
+  clock: Clock
+  audit: Audit
+  vault: Vault
+  agent: Pick<GuardedAgent, 'check'>
+  /** Whether the operator could allow insecure URLs. In production the service does not start with that setting. */
+  mayAllowInsecure: boolean
+}
+
+const insecureRefusal = {
+  message:
+    'This webhook URL is not allowed, because it uses plain HTTP or a private host. Set WEBHOOK_ALLOW_INSECURE=true and restart the service to allow it.',
+}
 
 /** A tenant key cannot change an endpoint of another tenant or of the whole org. Another org's is NOT_FOUND. */
 const assertInReach = (scope: Scope, row: EndpointRow | undefined): EndpointRow => {
@@ -89,12 +102,14 @@ const assertWithinPlan = async (tx: Tx, orgId: string): Promise<void> => {
   })
 }
 
-export const makeManageWebhooks = ({ db, clock, audit, vault, agent }: Needs): ManageWebhooks => {
+export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowInsecure }: Needs): ManageWebhooks => {
   const checkUrl = async (url: string): Promise<void> => {
     try {
       await agent.check(url)
     } catch (error) {
-      if (error instanceof NotAllowed) throw new Failure('WEBHOOK_URL_NOT_ALLOWED')
+      if (error instanceof NotAllowed) {
+        throw new Failure('WEBHOOK_URL_NOT_ALLOWED', mayAllowInsecure && error.onlyInsecure ? insecureRefusal : {})
+      }
       // The name may resolve later. Every attempt checks the address that it connects to.
       if (!(error instanceof OutgoingFault)) throw error
     }

@@ -1,5 +1,5 @@
 /** The routes of the dashboard, under /api/internal and /api/auth. Add a new route here. */
-import { makeListAudit } from '../audit/list-entries.ts'
+import { makeFindAuditEntry, makeListAudit } from '../audit/list-entries.ts'
 import { makeVerifyChainPage } from '../audit/verify-chain-page.ts'
 import { makeVerifyEntries } from '../audit/verify-entries.ts'
 import type { Db } from '../db/pool.ts'
@@ -33,6 +33,7 @@ import { webhookDashboardRoutes } from '../http/dashboard/dashboard-webhooks.ts'
 import { dataExportRoutes } from '../http/dashboard/data-export.ts'
 import { directoryRoutes } from '../http/dashboard/directory.ts'
 import { exportRoutes } from '../http/dashboard/exports.ts'
+import { firstStepRoutes } from '../http/dashboard/first-steps.ts'
 import { makeMemberSender } from '../http/dashboard/member-sender.ts'
 import { messageRoutes } from '../http/dashboard/messages.ts'
 import { oauthRoutes } from '../http/dashboard/oauth.ts'
@@ -67,6 +68,7 @@ const makeAuditRoutes = ({ config, db, reads, clock, log, audit }: Foundation): 
   const { auditSecrets: secrets, auditCutover: cutover } = config
   return auditRoutes({
     list: makeListAudit({ db: reads.db }),
+    find: makeFindAuditEntry({ db: reads.db }),
     verify: makeVerifyEntries({ db, log, audit, secrets, cutover }),
     verifyChain: makeVerifyChainPage({ db, clock, log, secrets, cutover: cutover.at }),
   })
@@ -87,7 +89,7 @@ const makeMessageRoutes = (db: Db, sending: Sending, { templates, tenants, blast
   const tenantScope = makeTenantScope(tenants.lifecycle)
   const senderOf = makeMemberSender(tenants.lifecycle)
   return [
-    ...messageRoutes(messages),
+    ...messageRoutes({ ...messages, possibleSubjects: blasts.read.possibleSubjects }),
     ...dashboardTemplateRoutes({ db, manage: templates, render, tenantScope }),
     ...dashboardInboundRoutes(inbound),
     ...dashboardJobRoutes(blasts),
@@ -150,6 +152,7 @@ export const makeDashboardRoutes = (needs: Needs): DashboardRoute[] => {
     ...webhookDashboardRoutes({ db: readDb, messages: sending.messages.read, ...resources.webhooks }),
     ...dashboardAnalyticsRoutes({ read: resources.analytics }),
     ...overviewRoutes({ db: readDb, clock, ...resources }),
+    ...firstStepRoutes({ db: readDb, serviceDomain }),
     ...makeRecipientRoutes(readDb, resources),
     ...makeSenderRoutes(readDb, senders, resources),
     ...billingRoutes(billing),

@@ -214,7 +214,7 @@ const registerDashboard = (app: FastifyInstance, needs: Needs, readBody: ReadBod
   })
   const checkResponses = replacements.checkResponses ?? false
   const runClaimed = makeRunClaimed({ idempotency: foundation.idempotency, log })
-  serveDashboard(app, { routes, entrance, proxies, readBody, runClaimed, reads, log, checkResponses })
+  serveDashboard(app, { routes, entrance, proxies, readBody, runClaimed, reads, clock, log, checkResponses })
   serveOAuth(app, { ...oauth, findSession: entrance.find, clock, limiter, baseUrl, proxies, readBody })
 }
 

@@ -66,11 +66,11 @@ const makeAudiences = ({ db, reads, clock, audit }: Foundation) => {
 }
 
 const makeWebhooks = (
-  { reads, clock, limiter, vault, audit }: Foundation,
+  { config, reads, clock, limiter, vault, audit }: Foundation,
   { agent }: Sending,
   delivery: WebhookDelivery,
 ) => ({
-  manage: makeManageWebhooks({ db: reads.db, clock, audit, vault, agent }),
+  manage: makeManageWebhooks({ db: reads.db, clock, audit, vault, agent, mayAllowInsecure: !config.production }),
   fire: makeFireWebhooks({
     db: reads.db,
     clock,

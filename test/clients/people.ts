@@ -42,6 +42,9 @@ export const signIn = async (t: TestService, userId: string): Promise<string> =>
 export const memberCookie = async (t: TestService, orgId: string, role: string): Promise<string> =>
   signIn(t, (await addPerson(t, { orgId, role })).userId)
 
-/** A request with a cookie header. */
+/** What the dashboard sends with every request, and no link or picture can. */
+export const ofDashboard = { 'sec-fetch-site': 'same-origin', 'x-requested-with': 'dashboard' }
+
+/** A request of the dashboard with a cookie header. */
 export const askWith = (t: TestService, cookie: string, method: string, path: string, more: Ask = {}): Promise<Reply> =>
-  t.ask(method, path, { ...more, headers: { cookie, ...more.headers } })
+  t.ask(method, path, { ...more, headers: { cookie, ...ofDashboard, ...more.headers } })

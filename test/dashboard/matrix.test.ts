@@ -1,13 +1,14 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { roles } from '../../src/accounts/sessions.ts'
 import { newId } from '../../src/ground/ids.ts'
+import { markChanged } from '../../src/ground/request-context.ts'
 import {
   type DashboardRoute,
   defineDashboardRoute,
   gates,
   type SessionGate,
 } from '../../src/http/dashboard/dashboard-route.ts'
-import { addMember, addPerson, askWith, memberCookie, signIn } from '../clients/people.ts'
+import { addMember, addPerson, askWith, memberCookie, ofDashboard, signIn } from '../clients/people.ts'
 import { changedTables, makeDigest } from '../hostile/responses.ts'
 import { type Reply, startTestService } from '../service/service.ts'
 import { type Line, matrix } from './matrix.ts'
@@ -26,6 +27,19 @@ const probes = memberGates.flatMap((gate) =>
     }),
   ),
 )
+const changingProbe = (path: string, acts: { acts?: true }) =>
+  defineDashboardRoute({
+    method: 'GET',
+    path,
+    gate: 'requireUserSession',
+    ...acts,
+    responses: { 204: null },
+    handle: async () => {
+      markChanged()
+      return { status: 204 }
+    },
+  })
+probes.push(changingProbe('/api/internal/probe-acts', { acts: true }), changingProbe('/api/internal/probe-changes', {}))
 const probePaths = new Set(probes.map(({ path }) => path))
 
 const t = await startTestService({ dashboardRoutes: probes })
@@ -44,7 +58,7 @@ await t.database.sql('update orgs set sso_enforced = true where id = $1', [enfor
 const keyOf = ({ method, path }: DashboardRoute): string => `${method} ${path}`
 
 const lineOf = (route: DashboardRoute): Line => {
-  if (probePaths.has(route.path)) return { gate: route.gate, admitted: 204 }
+  if (probePaths.has(route.path)) return { gate: route.gate, admitted: route.path.endsWith('-changes') ? 500 : 204 }
   const line = matrix[keyOf(route)]
   if (!line) throw new Error(`${keyOf(route)} has no line in test/dashboard/matrix.ts`)
   return line
@@ -97,7 +111,8 @@ const refusals: Record<Exclude<SessionGate, 'public'>, { admits: Set<string>; ot
 const call = (route: DashboardRoute, headers: Record<string, string>): Promise<Reply> => {
   const { body = {}, query = '' } = lineOf(route)
   const path = route.path.replace(/\{(\w+)\}/g, (_, name) => newId(route.params?.[name] ?? 'request'))
-  return t.ask(route.method, `${path}${query}`, { headers, ...(route.method !== 'GET' && { body }) })
+  const all = route.acts ? { ...ofDashboard, ...headers } : headers
+  return t.ask(route.method, `${path}${query}`, { headers: all, ...(route.method !== 'GET' && { body }) })
 }
 
 /** Checks the whole refusal, or only the status where the gate admits the caller. */
@@ -124,9 +139,9 @@ describe('every route of the dashboard', () => {
     const own = routes.filter(({ path }) => !probePaths.has(path))
     expect(own.map(keyOf).sort()).toEqual(Object.keys(matrix).sort())
     for (const route of own) {
-      const { gate, whileSuspended, fromOtherSites, ownFactors } = lineOf(route)
-      const stated = [route.gate, route.whileSuspended, route.fromOtherSites, route.ownFactors]
-      expect(stated, keyOf(route)).toEqual([gate, whileSuspended, fromOtherSites, ownFactors])
+      const { gate, whileSuspended, fromOtherSites, ownFactors, acts } = lineOf(route)
+      const stated = [route.gate, route.whileSuspended, route.fromOtherSites, route.ownFactors, route.acts]
+      expect(stated, keyOf(route)).toEqual([gate, whileSuspended, fromOtherSites, ownFactors, acts])
       if (ownFactors) expect(gate, keyOf(route)).toBe('requireUserSession')
     }
   })
@@ -242,6 +257,47 @@ describe('every route of the dashboard', () => {
         expectAnswer(stranger, route, unauthorized, 'a stranger from another site')
       },
     )
+  })
+
+  test('answers no link and no picture where a read is recorded or starts work, and records nothing', async () => {
+    const acting = routes.filter(({ acts }) => acts)
+    expect(acting.map(keyOf).sort()).toEqual([
+      'GET /api/internal/audit/chain',
+      'GET /api/internal/audit/verify',
+      'GET /api/internal/org/export',
+      'GET /api/internal/probe-acts',
+    ])
+    const cookie = await cookieIn(acme.org.id, 'owner')
+    const entries = () => t.database.sql('select id from audit_entries where org_id = $1', [acme.org.id])
+    const before = await entries()
+    const script = { 'x-requested-with': 'dashboard' }
+    for (const route of acting) {
+      const ask = (method: string, headers: Record<string, string>) =>
+        t.ask(method, route.path, { headers: { cookie, ...headers } })
+      const foreign: Record<string, string>[] = [
+        {},
+        { 'sec-fetch-site': 'none', 'sec-fetch-dest': 'document' },
+        { 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': 'image' },
+        { 'sec-fetch-site': 'cross-site', ...script },
+        { 'sec-fetch-site': 'same-site', ...script },
+        { 'sec-fetch-site': 'same-origin', 'x-requested-with': '' },
+        script,
+      ]
+      for (const headers of foreign) {
+        expectAnswer(await ask('GET', headers), route, crossSite, JSON.stringify(headers))
+      }
+      expect((await ask('HEAD', ofDashboard)).status, keyOf(route)).toBe(405)
+      const none = await ask('GET', { ...script, 'sec-fetch-site': 'none' })
+      expect([200, 204, 503], keyOf(route)).toContain(none.status)
+    }
+    const added = (await entries()).length - before.length
+    expect(added).toBe(1)
+  })
+
+  test('fails in tests when a read changes something without saying so', async () => {
+    const cookie = await cookieIn(acme.org.id, 'owner')
+    const ask = (path: string) => askWith(t, cookie, 'GET', `/api/internal/${path}`)
+    expect([(await ask('probe-acts')).status, (await ask('probe-changes')).status]).toEqual([204, 500])
   })
 
   test('lets other sites send only the response of an identity provider, whatever the session', async () => {

@@ -15,6 +15,8 @@ export type Line = {
   ownFactors?: true
   /** The one change that pages of other sites may send. */
   fromOtherSites?: true
+  /** A `GET` that is recorded or starts work. No link and no picture can send it. */
+  acts?: true
 }
 
 export const matrix: Record<string, Line> = {
@@ -63,10 +65,12 @@ export const matrix: Record<string, Line> = {
   'GET /api/internal/org/session-policy': { gate: 'requireSession', admitted: 200 },
   'PATCH /api/internal/org/session-policy': { gate: 'requireOwnerSession', admitted: 422 },
   'GET /api/internal/api-keys': { gate: 'requireSession', admitted: 200 },
+  'GET /api/internal/api-keys/{id}': { gate: 'requireSession', admitted: 404 },
   'POST /api/internal/api-keys': { gate: 'requireOwnerSession', admitted: 422, body: { name: '' } },
   'PATCH /api/internal/api-keys/{id}': { gate: 'requireOwnerSession', admitted: 422 },
   'DELETE /api/internal/api-keys': { gate: 'requireOwnerSession', admitted: 422 },
   'GET /api/internal/domains': { gate: 'requireSession', admitted: 200 },
+  'GET /api/internal/domains/{id}': { gate: 'requireSession', admitted: 404 },
   'POST /api/internal/domains': { gate: 'requireDeveloperSession', admitted: 422 },
   'PATCH /api/internal/domains': { gate: 'requireDeveloperSession', admitted: 422 },
   'DELETE /api/internal/domains': { gate: 'requireDeveloperSession', admitted: 422 },
@@ -74,16 +78,19 @@ export const matrix: Record<string, Line> = {
   'PATCH /api/internal/domains/{id}/tenant': { gate: 'requireDeveloperSession', admitted: 422 },
   'POST /api/internal/domains/{id}/warmup': { gate: 'requireDeveloperSession', admitted: 404 },
   'GET /api/internal/webhooks': { gate: 'requireSession', admitted: 200 },
+  'GET /api/internal/webhooks/{id}': { gate: 'requireSession', admitted: 404 },
   'POST /api/internal/webhooks': { gate: 'requireDeveloperSession', admitted: 422 },
   'PATCH /api/internal/webhooks/{id}': { gate: 'requireDeveloperSession', admitted: 422 },
   'DELETE /api/internal/webhooks': { gate: 'requireDeveloperSession', admitted: 422 },
   'POST /api/internal/webhooks/rotate': { gate: 'requireDeveloperSession', admitted: 422 },
   'POST /api/internal/webhooks/{id}/test': { gate: 'requireDeveloperSession', admitted: 404 },
   'GET /api/internal/webhook-deliveries': { gate: 'requireSession', admitted: 200 },
+  'GET /api/internal/webhook-deliveries/{id}': { gate: 'requireSession', admitted: 404 },
   'POST /api/internal/webhook-deliveries/{id}/replay': { gate: 'requireDeveloperSession', admitted: 404 },
   'GET /api/internal/audit': { gate: 'requireDeveloperSession', admitted: 200 },
-  'GET /api/internal/audit/chain': { gate: 'requireOwnerSession', admitted: 503 },
-  'GET /api/internal/audit/verify': { gate: 'requireOwnerSession', admitted: 503 },
+  'GET /api/internal/audit/entries/{id}': { gate: 'requireDeveloperSession', admitted: 404 },
+  'GET /api/internal/audit/chain': { gate: 'requireOwnerSession', admitted: 503, acts: true },
+  'GET /api/internal/audit/verify': { gate: 'requireOwnerSession', admitted: 503, acts: true },
   'GET /api/internal/messages': { gate: 'requireSession', admitted: 200 },
   'GET /api/internal/messages/{id}': { gate: 'requireSession', admitted: 404 },
   'POST /api/internal/messages/{id}/resend': { gate: 'requireDeveloperSession', admitted: 404 },
@@ -118,7 +125,7 @@ export const matrix: Record<string, Line> = {
   'PUT /api/internal/scim/mapping': { gate: 'requireOwnerSession', admitted: 200 },
   'DELETE /api/internal/user': { gate: 'requireUserSession', admitted: 422, ownFactors: true },
   'POST /api/internal/user/data-export': { gate: 'requireUserSession', admitted: 200, ownFactors: true },
-  'GET /api/internal/org/export': { gate: 'requireOwnerSession', admitted: 200 },
+  'GET /api/internal/org/export': { gate: 'requireOwnerSession', admitted: 200, acts: true },
   'POST /api/internal/org/export/async': { gate: 'requireOwnerSession', admitted: 202, whileSuspended: 'open' },
   'GET /api/internal/org/export/jobs': { gate: 'requireOwnerSession', admitted: 200 },
   'GET /api/internal/org/export/jobs/{id}': { gate: 'requireOwnerSession', admitted: 404 },
@@ -180,10 +187,12 @@ export const matrix: Record<string, Line> = {
   'GET /api/internal/tenants/{id}/usage': { gate: 'requireSession', admitted: 404 },
   'PATCH /api/internal/tenants/{id}/quota': { gate: 'requireOwnerSession', admitted: 422 },
   'GET /api/internal/projects': { gate: 'requireSession', admitted: 200 },
+  'GET /api/internal/projects/{id}': { gate: 'requireSession', admitted: 404 },
   'POST /api/internal/projects': { gate: 'requireOwnerSession', admitted: 422 },
   'PATCH /api/internal/projects/{id}': { gate: 'requireOwnerSession', admitted: 422 },
   'DELETE /api/internal/projects/{id}': { gate: 'requireOwnerSession', admitted: 404 },
   'GET /api/internal/ip-pools': { gate: 'requireSession', admitted: 200 },
+  'GET /api/internal/ip-pools/{id}': { gate: 'requireSession', admitted: 404 },
   'POST /api/internal/ip-pools': { gate: 'requireOwnerSession', admitted: 422 },
   'PATCH /api/internal/ip-pools/{id}': { gate: 'requireOwnerSession', admitted: 422 },
   'DELETE /api/internal/ip-pools/{id}': { gate: 'requireOwnerSession', admitted: 404 },
@@ -201,6 +210,7 @@ export const matrix: Record<string, Line> = {
   'GET /api/internal/jobs/{id}': { gate: 'requireSession', admitted: 404 },
   'POST /api/internal/jobs/{id}/cancel': { gate: 'requireDeveloperSession', admitted: 404 },
   'POST /api/internal/messages/send': { gate: 'requireDeveloperSession', admitted: 422 },
+  'GET /api/internal/first-steps': { gate: 'requireSession', admitted: 200 },
   'GET /api/internal/overview': { gate: 'requireSession', admitted: 200 },
   'GET /api/internal/analytics': { gate: 'requireSession', admitted: 200 },
   'GET /api/internal/messages/{id}/deliveries': { gate: 'requireSession', admitted: 404 },

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import type { Code } from '../../src/ground/errors.ts'
+import { ofDashboard } from '../clients/people.ts'
 import { gatedProbe, senderProbe } from '../service/probes.ts'
 import { startTestService } from '../service/service.ts'
 import { echoProbe } from './echo-probe.ts'
@@ -53,7 +54,7 @@ const idsIn = async (): Promise<string[]> => {
 
 const usualHeaders = (entry: Entry, session: string): RequestOptions['headers'] =>
   entry.path.startsWith('/api/internal')
-    ? fc.constantFrom([['Cookie', `service_session=${session}`]], [])
+    ? fc.constantFrom([['Cookie', `service_session=${session}`], ...Object.entries(ofDashboard)], [])
     : fc
         .tuple(fc.constantFrom(...keys, acme.keys.live), fc.option(fc.uuid(), { freq: 2 }))
         .map(([key, once]) => [

@@ -49,6 +49,11 @@ export const listEntries = statement<ListParams, ListedEntry>(
    ${newestFirst}`,
 )
 
+export const findListedEntry = statement<{ orgId: string; id: string }, ListedEntry>(
+  'audit.find_listed',
+  `select ${listed} from audit_entries e where e.org_id = :orgId and e.id = :id`,
+)
+
 export const listEntriesOfActor = statement<ListParams, ListedEntry>(
   'audit.list_of_actor',
   `select ${listed} from audit_entries e

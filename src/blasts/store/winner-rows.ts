@@ -51,6 +51,16 @@ export const releaseWaiting = statement<{ orgId: string; jobId: string; index: n
    where m.org_id = :orgId and m.id = c.message_id and m.created_at = c.created_at and m.status = 'scheduled'`,
 )
 
+export const findPossibleSubjects = statement<
+  { orgId: string; jobIds: string[]; messageIds: string[] },
+  { message_id: string; subjects: string[] }
+>(
+  'blasts.find_possible_subjects',
+  `select message_id, subjects from job_subjects
+   where org_id = :orgId and (job_id, message_id) in (
+     select job_id, message_id from unnest(:jobIds::text[], :messageIds::text[]) as m (job_id, message_id))`,
+)
+
 export const dropWaiting = statement<{ orgId: string; jobId: string }>(
   'blasts.drop_waiting',
   'delete from job_subjects where org_id = :orgId and job_id = :jobId',

@@ -1,5 +1,7 @@
 /** Claims domains that are due for a check and records results. */
+
 import { statement } from '../../db/statement.ts'
+import { rememberStep } from '../../orgs/store.ts'
 import type { DkimStatus, DomainStatus } from '../shapes.ts'
 import { type DomainRow, domainColumns } from './domain-rows.ts'
 
@@ -46,6 +48,8 @@ export const recordCheck = statement<
   `with held as (
      select org_id as held_org, id as held_id, status as status_before from domains
      where org_id = :orgId and id = :id and check_claim = :claim for update
+   ), remembered as (
+     ${rememberStep('verify_domain', `:status = 'verified' and exists (select from held)`)}
    )
    update domains
    set status = :status, dkim_status = :dkimStatus, record_statuses = record_statuses || :recordStatuses::jsonb,

@@ -1,7 +1,9 @@
 /** Adds domains: plan limits, project and tenant lookups, inserts, and promotion of test-mode rows. */
+
 import { statement } from '../../db/statement.ts'
 import type { Environment } from '../../ground/scope.ts'
 import type { Plan } from '../../orgs/plans.ts'
+import { rememberStep } from '../../orgs/store.ts'
 import type { Region } from '../region.ts'
 import { type DomainRow, domainColumns } from './domain-rows.ts'
 
@@ -19,7 +21,10 @@ export const insertVerifiedDomain = statement<{
   at: Date
 }>(
   'domains.insert_verified',
-  `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment,
+  `with remembered as (
+     ${rememberStep('verify_domain')}
+   )
+   insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment,
      dkim_public_key, dkim_private_key, record_statuses, next_check_at, created_at, updated_at, verified_at,
      last_checked_at)
    values (:orgId, :id, :projectId, :name, 'verified', 'SUCCESS', :region, 'live',

@@ -56,6 +56,17 @@ export const dashboardKeyRoutes = ({ db, clock, manage }: Needs): DashboardRoute
     },
   }),
   defineDashboardRoute({
+    method: 'GET',
+    path: '/api/internal/api-keys/{id}',
+    gate: 'requireSession',
+    params: { id: 'key' },
+    responses: { 200: DashboardKey },
+    handle: async ({ session, params }) => ({
+      status: 200,
+      body: show(await manage.get(scopeOf(session), params.id as string)),
+    }),
+  }),
+  defineDashboardRoute({
     method: 'PATCH',
     path: '/api/internal/api-keys/{id}',
     gate: 'requireOwnerSession',

@@ -9,6 +9,7 @@ import {
 } from '../../../test/audit/entry-drafts.ts'
 import { tamper } from '../../../test/audit/tamper.ts'
 import { trailOf } from '../../../test/audit/trail.ts'
+import { ofDashboard } from '../../../test/clients/people.ts'
 import { type Member, person, primaryOwner } from '../../../test/clients/team-client.ts'
 import { openLogFile } from '../../../test/service/log-file.ts'
 import { startTestService, testService } from '../../../test/service/service.ts'
@@ -207,7 +208,8 @@ describe('verification', () => {
       env: { AUDIT_SIGNING_SECRET: 'another', AUDIT_SIGNING_CUTOVER: '2026-08-01T00:00:00+02:00' },
       database: t.database,
     })
-    const ask = (query = '') => rotated.ask('GET', `${path}/verify${query}`, { headers: { cookie: owner.cookie } })
+    const ask = (query = '') =>
+      rotated.ask('GET', `${path}/verify${query}`, { headers: { cookie: owner.cookie, ...ofDashboard } })
     const all = (await ask()).body
     expect([all.cutover, all.ok, all.invalid[0]?.id]).toEqual(['2026-08-01T00:00:00+02:00', 0, id])
     expect((await ask('?created_after=2026-08-10T00:00:00.001Z')).body).toMatchObject({
@@ -224,7 +226,7 @@ describe('verification', () => {
     await t.database.sql(`alter database ${database} set timezone = 'Asia/Kolkata'`)
     const elsewhere = await testService({ env: { AUDIT_SIGNING_SECRET: secret }, database: t.database })
     const reply = await elsewhere.ask('GET', `${path}/verify?limit=1&created_before=${after.toISOString()}`, {
-      headers: { cookie: owner.cookie },
+      headers: { cookie: owner.cookie, ...ofDashboard },
     })
     await t.database.sql(`alter database ${database} reset timezone`)
     expect(reply.body.stripped).toEqual(utc.stripped)
@@ -232,7 +234,7 @@ describe('verification', () => {
 
   test('A-255 A-351 without a secret says that the log cannot be verified, and writes nothing', async () => {
     const inert = await testService({ database: t.database })
-    const headers = { cookie: owner.cookie }
+    const headers = { cookie: owner.cookie, ...ofDashboard }
     for (const route of ['verify', 'chain']) {
       const reply = await inert.ask('GET', `${path}/${route}`, { headers })
       expect([reply.status, reply.body]).toEqual([
@@ -244,7 +246,7 @@ describe('verification', () => {
       ])
     }
     const developer = await person(t, { orgId, role: 'developer' })
-    const gated = await inert.ask('GET', `${path}/verify`, { headers: { cookie: developer.cookie } })
+    const gated = await inert.ask('GET', `${path}/verify`, { headers: { cookie: developer.cookie, ...ofDashboard } })
     expect(gated.body).toEqual({ error: 'Owner role required' })
     expect(await trailOf(t.database, orgId)).toEqual([])
   })

@@ -1,6 +1,6 @@
 /** /api/internal/audit: the list, the verification of signatures, and the findings of the chain. */
 import { z } from 'zod'
-import type { ListAudit } from '../../audit/list-entries.ts'
+import type { FindAuditEntry, ListAudit } from '../../audit/list-entries.ts'
 import { shownEntry } from '../../audit/shown-entry.ts'
 import type { ChainPosition, VerifyChainPage } from '../../audit/verify-chain-page.ts'
 import type { VerifyEntries } from '../../audit/verify-entries.ts'
@@ -131,9 +131,9 @@ const decodePosition = (text: string | undefined): ChainPosition | undefined => 
   }
 }
 
-type Needs = { list: ListAudit; verify: VerifyEntries; verifyChain: VerifyChainPage }
+type Needs = { list: ListAudit; find: FindAuditEntry; verify: VerifyEntries; verifyChain: VerifyChainPage }
 
-export const auditRoutes = ({ list, verify, verifyChain }: Needs): DashboardRoute[] => {
+export const auditRoutes = ({ list, find, verify, verifyChain }: Needs): DashboardRoute[] => {
   const assertEnabled = (): void => {
     if (!verify.enabled) throw new Failure('AUDIT_SIGNING_DISABLED')
   }
@@ -157,8 +157,21 @@ export const auditRoutes = ({ list, verify, verifyChain }: Needs): DashboardRout
     }),
     defineDashboardRoute({
       method: 'GET',
+      path: '/api/internal/audit/entries/{id}',
+      gate: 'requireDeveloperSession',
+      params: { id: 'auditEntry' },
+      responses: { 200: Entry },
+      handle: async ({ session, params }) => {
+        const row = await find(session.orgId, params.id as string)
+        if (!row) throw new Failure('NOT_FOUND')
+        return { status: 200, body: shownEntry(row) }
+      },
+    }),
+    defineDashboardRoute({
+      method: 'GET',
       path: '/api/internal/audit/verify',
       gate: 'requireOwnerSession',
+      acts: true,
       query: VerifyQuery,
       responses: { 200: Verified },
       handle: async (call) => {
@@ -172,6 +185,7 @@ export const auditRoutes = ({ list, verify, verifyChain }: Needs): DashboardRout
       method: 'GET',
       path: '/api/internal/audit/chain',
       gate: 'requireOwnerSession',
+      acts: true,
       query: ChainQuery,
       responses: { 200: ChainFindings },
       handle: async ({ session, query }) => {

@@ -1,5 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
+/** Links, pictures and forms cannot set it, and the script of another origin needs a permission that nobody gets. */
+const scriptHeader = 'x-requested-with'
+
+/** Whether a script of the dashboard sent this request. A link or a picture on one of its pages does not count. */
+export const isOwnScript = (headers: IncomingHttpHeaders): boolean => {
+  const site = headers['sec-fetch-site']
+  return (site === 'same-origin' || site === 'none') && Boolean(headers[scriptHeader])
+}
+
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**

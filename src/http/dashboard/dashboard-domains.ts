@@ -32,6 +32,16 @@ export const domainDashboardRoutes = ({ manage, hosts }: Needs): DashboardRoute[
       },
     }),
     defineDashboardRoute({
+      ...oneDomain,
+      method: 'GET',
+      path: '/api/internal/domains/{id}',
+      gate: 'requireSession',
+      handle: async ({ session, params }) => ({
+        status: 200,
+        body: show(await manage.get(scopeOf(session), params.id as string)),
+      }),
+    }),
+    defineDashboardRoute({
       method: 'POST',
       path: '/api/internal/domains',
       gate: 'requireDeveloperSession',

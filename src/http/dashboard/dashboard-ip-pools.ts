@@ -30,6 +30,16 @@ export const dashboardIpPoolRoutes = ({ db, manage }: Needs): DashboardRoute[] =
     },
   }),
   defineDashboardRoute({
+    ...one,
+    method: 'GET',
+    gate: 'requireSession',
+    responses: { 200: IpPool },
+    handle: async ({ session, params }) => ({
+      status: 200,
+      body: shownIpPool(await manage.get(scopeOf(session), params.id as string)),
+    }),
+  }),
+  defineDashboardRoute({
     method: 'POST',
     path,
     gate: 'requireOwnerSession',

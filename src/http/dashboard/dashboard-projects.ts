@@ -30,6 +30,16 @@ export const dashboardProjectRoutes = ({ db, manage }: Needs): DashboardRoute[] 
     },
   }),
   defineDashboardRoute({
+    ...one,
+    method: 'GET',
+    gate: 'requireSession',
+    responses: { 200: Project },
+    handle: async ({ session, params }) => ({
+      status: 200,
+      body: shownProject(await manage.get(scopeOf(session), params.id as string)),
+    }),
+  }),
+  defineDashboardRoute({
     method: 'POST',
     path,
     gate: 'requireOwnerSession',

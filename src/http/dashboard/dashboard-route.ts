@@ -79,8 +79,8 @@ export type DashboardRoute = {
    * routes behind `requireUserSession`.
    */
   ownFactors?: true
-  /** Refuses HEAD. For a `GET` that is recorded or costs work, which HEAD would start for nobody. */
-  head?: 'refused'
+  /** A `GET` that is recorded or starts work. Only a script of the dashboard can send it, and never as HEAD. */
+  acts?: true
   params?: Record<string, IdKind>
   /** Path parameters that are places in a list, from 0. Any other text is not found. */
   positions?: readonly string[]

@@ -106,6 +106,28 @@ describe('creating and reading', () => {
     expect((await reader.ask('GET', `${path}?status=gone`)).status).toBe(422)
   })
 
+  test('A search finds tenants by a part of the name, the slug, the reference or the id, and goes on at its cursor', async () => {
+    const own = await t.org()
+    const reader = await person(t, { orgId: own.org.id, role: 'viewer' })
+    const make = async (name: string, more: object = {}): Promise<string> =>
+      (await t.ask('POST', '/api/v1/tenants', { key: own.keys.live, body: { name, ...more } })).body.id
+    const first = await make('Nordic Shoes', { slug: 'shop-one' })
+    const second = await make('Acme', { external_ref: 'NORDIC-7' })
+    const third = await make('Else')
+    await tenantClient(t, own).made('erased')
+    const found = async (query: string) => {
+      const { body } = await reader.ask('GET', `${path}?${query}`)
+      return [body.data.map(({ id }: { id: string }) => id), body.next_cursor]
+    }
+    expect(await found('q=nordic')).toEqual([[second, first], null])
+    expect(await found('q=SHOP-ONE')).toEqual([[first], null])
+    expect(await found(`q=${third}`)).toEqual([[third], null])
+    expect(await found('q=%25')).toEqual([[], null])
+    expect(await found('q=')).toEqual([[third, second, first], null])
+    const [[newest], cursor] = await found('q=nordic&limit=1')
+    expect([newest, await found(`q=nordic&limit=1&cursor=${cursor}`)]).toEqual([second, [[first], null]])
+  })
+
   test('AD-110 shows the usage of a month, of live messages or of test messages', async () => {
     const id = await tenants.made()
     await tenants.quota(id, { email_monthly: 100 })

@@ -3,7 +3,8 @@
 import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
-import { keysetOf } from '../../ground/cursor.ts'
+import { encodeCursor, keysetOf } from '../../ground/cursor.ts'
+import { pageOfSearch } from '../../ground/search-page.ts'
 import type { CreateTenants } from '../../tenants/create.ts'
 import type { TenantLifecycle } from '../../tenants/lifecycle.ts'
 import {
@@ -15,14 +16,14 @@ import {
   TenantQuota,
   tenantStatuses,
 } from '../../tenants/shapes.ts'
-import { listTenants } from '../../tenants/store.ts'
+import { listTenants, searchTenants } from '../../tenants/store.ts'
 import type { ReadUsage } from '../../usage/read.ts'
 import { UsageReport } from '../../usage/shapes.ts'
 import { page } from '../page.ts'
 import { shownQuota, shownTenant } from '../shown-tenant.ts'
 import { periodOf, periodQuery } from '../usage-period.ts'
 import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
-import { environmentFilter, optionalFilter } from './filters.ts'
+import { environmentFilter, optionalFilter, searchFilter } from './filters.ts'
 import { listOf, listQuery } from './list-query.ts'
 import { scopeOf } from './member-scope.ts'
 
@@ -32,7 +33,12 @@ const one = { path: `${path}/{id}`, params: { id: 'tenant' } } as const
 const ListQuery = listQuery().extend({
   external_ref: optionalFilter(z.string().max(1_000)),
   status: optionalFilter(z.enum(tenantStatuses)),
+  /** A part of a name, slug, reference or id. The other filters do not apply to a search. */
+  q: searchFilter,
 })
+
+/** How many tenants one request searches. */
+const searchWindow = 10_000
 
 /** An action, or fields to change. */
 const ChangeTenant = PatchTenant.extend({ action: z.literal('unsuspend').optional() }).refine(
@@ -50,7 +56,13 @@ const readRoutes = ({ db, clock, lifecycle, usage }: Needs): DashboardRoute[] =>
     query: ListQuery,
     responses: { 200: listOf(Tenant) },
     handle: async ({ session: { orgId }, query }) => {
-      const { status = null } = query
+      const { status = null, q } = query
+      if (q !== undefined) {
+        const searched = { orgId, q, window: searchWindow, ...keysetOf(query) }
+        const { rows, next } = pageOfSearch(await db.rows(searchTenants, searched), query.limit)
+        const cursor = next && encodeCursor(next)
+        return { status: 200, body: { data: rows.map(shownTenant), has_more: next !== null, next_cursor: cursor } }
+      }
       const externalRef = readExternalRef(query.external_ref)
       const rows = await db.rows(listTenants, { orgId, id: null, externalRef, status, ...keysetOf(query) })
       return { status: 200, body: page(rows, query.limit, shownTenant) }

@@ -6,7 +6,7 @@ import { givenId } from '../../ground/bounded-text.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import type { ReadMessages } from '../../messages/read.ts'
 import { ById } from '../../team/shapes.ts'
-import { Delivery, deliveryStatuses, Replayed, TestFired } from '../../webhooks/delivery-shapes.ts'
+import { Delivery, DeliveryDetail, deliveryStatuses, Replayed, TestFired } from '../../webhooks/delivery-shapes.ts'
 import type { FireWebhooks } from '../../webhooks/fire.ts'
 import type { ManageWebhooks } from '../../webhooks/manage.ts'
 import { knownEvents } from '../../webhooks/samples.ts'
@@ -23,7 +23,14 @@ import { listMessageDeliveries, listOrgDeliveries } from '../../webhooks/store/d
 import { listEndpoints } from '../../webhooks/store/endpoint-rows.ts'
 import { Deleted } from '../deleted.ts'
 import { page } from '../page.ts'
-import { shownDelivery, shownNewWebhook, shownRotation, shownTestFire, shownWebhook } from '../shown-webhook.ts'
+import {
+  shownDelivery,
+  shownDeliveryDetail,
+  shownNewWebhook,
+  shownRotation,
+  shownTestFire,
+  shownWebhook,
+} from '../shown-webhook.ts'
 import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
 import { tenantFilter } from './filters.ts'
 import { listOf, listQuery } from './list-query.ts'
@@ -65,6 +72,17 @@ const endpointRoutes = ({ db, manage, fire }: Needs): DashboardRoute[] => [
       const created = await manage.create(scopeOf(call.session), userActor(call), call.body)
       return { status: 201, body: shownNewWebhook(created) }
     },
+  }),
+  defineDashboardRoute({
+    method: 'GET',
+    path: '/api/internal/webhooks/{id}',
+    gate: 'requireSession',
+    params: { id: 'webhookEndpoint' },
+    responses: { 200: Webhook },
+    handle: async ({ session, params }) => ({
+      status: 200,
+      body: shownWebhook(await manage.get(scopeOf(session), params.id as string)),
+    }),
   }),
   defineDashboardRoute({
     method: 'PATCH',
@@ -132,6 +150,17 @@ const deliveryRoutes = ({ db, manage, fire, messages }: Needs): DashboardRoute[]
       const rows = await db.rows(listOrgDeliveries, { ...filters, ...keysetOf(query) })
       return { status: 200, body: page(rows, query.limit, shownDelivery) }
     },
+  }),
+  defineDashboardRoute({
+    method: 'GET',
+    path: '/api/internal/webhook-deliveries/{id}',
+    gate: 'requireSession',
+    params: { id: 'webhookDelivery' },
+    responses: { 200: DeliveryDetail },
+    handle: async ({ session, params }) => ({
+      status: 200,
+      body: shownDeliveryDetail(await fire.findInOrg(scopeOf(session), params.id as string)),
+    }),
   }),
   defineDashboardRoute({
     method: 'GET',

@@ -43,6 +43,7 @@ const probe = '/api/internal/probe'
 const valid = { body: { name: 'x' } }
 
 describe('the cross-site rule', () => {
+  const send = (cookie: string, headers: object) => t.ask('POST', probe, { ...valid, headers: { cookie, ...headers } })
   const refused = [403, { error: 'Cross-site request refused', code: 'CROSS_SITE_REFUSED' }]
 
   test.each([
@@ -56,7 +57,7 @@ describe('the cross-site rule', () => {
     const cookie = await memberCookie(t, acme.org.id, 'owner')
     const headers = JSON.parse(JSON.stringify(given).replace('URL', t.url))
     const before = handled.length
-    const reply = await askWith(t, cookie, 'POST', probe, { ...valid, headers })
+    const reply = await send(cookie, headers)
     expect([reply.status, reply.body]).toEqual(refused)
     expect(handled.length).toBe(before)
   })
@@ -69,7 +70,7 @@ describe('the cross-site rule', () => {
   ])('admits %s', async (_, given) => {
     const cookie = await memberCookie(t, acme.org.id, 'owner')
     const headers = JSON.parse(JSON.stringify(given).replace('URL', t.url))
-    expect((await askWith(t, cookie, 'POST', probe, { ...valid, headers })).status).toBe(200)
+    expect((await send(cookie, headers)).status).toBe(200)
   })
 
   test('does not concern reads', async () => {
@@ -204,4 +205,13 @@ describe('lists', () => {
     const reply = await askWith(t, cookie, 'GET', `${probe}?cursor=nonsense`)
     expect([reply.status, reply.body]).toEqual([400, { error: 'Invalid cursor' }])
   })
+})
+
+test('A response has the time of the service, which the development tools can move', async () => {
+  const timeOf = async () => Date.parse(String((await t.ask('GET', '/api/auth/session')).headers['x-service-time']))
+  const [before, at] = [await timeOf(), t.service.clock.millis()]
+  await t.ask('POST', '/api/dev/clock', { body: { advance_seconds: 7_200 } })
+  const moved = await timeOf()
+  await t.ask('POST', '/api/dev/clock', { body: { reset: true } })
+  expect([before <= at, moved - at >= 7_200_000, moved - at < 7_300_000]).toEqual([true, true, true])
 })

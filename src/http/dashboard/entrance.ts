@@ -8,7 +8,7 @@ import type { Role, Session, Sessions } from '../../accounts/sessions.ts'
 import { stepUpRequired } from '../../accounts/sso-enforcement.ts'
 import { type Code, Failure } from '../../ground/errors.ts'
 import { activeOrgCookie, type Cookies, cookieOf, sessionCookie } from './cookies.ts'
-import { isCrossSite } from './cross-site.ts'
+import { isCrossSite, isOwnScript } from './cross-site.ts'
 import type { DashboardRoute, MemberSession, SessionGate, UserSession } from './dashboard-route.ts'
 
 type MemberGate = Exclude<SessionGate, 'public' | 'requireUserSession'>
@@ -33,7 +33,7 @@ const memberGates: Record<MemberGate, { roles: readonly Role[]; noRole: Code; ot
   requireOwnerSession: { roles: ['owner'], noRole: 'OWNER_ROLE_REQUIRED', otherRole: 'OWNER_ROLE_REQUIRED' },
 }
 
-type AccessRule = Pick<DashboardRoute, 'method' | 'gate' | 'ownFactors' | 'whileSuspended' | 'fromOtherSites'>
+type AccessRule = Pick<DashboardRoute, 'method' | 'gate' | 'ownFactors' | 'whileSuspended' | 'fromOtherSites' | 'acts'>
 
 export interface Entrance {
   /** The session that a request shows, whatever its org and role. */
@@ -72,7 +72,7 @@ export const makeEntrance = ({ sessions, cookies, baseUrl }: Needs): Entrance =>
 
   return {
     find,
-    admit: async (request, reply, { method, gate, ownFactors, whileSuspended, fromOtherSites }) => {
+    admit: async (request, reply, { method, gate, ownFactors, whileSuspended, fromOtherSites, acts }) => {
       if (gate === 'public') {
         if (!fromOtherSites) refuseCrossSite(request)
         return undefined
@@ -81,6 +81,7 @@ export const makeEntrance = ({ sessions, cookies, baseUrl }: Needs): Entrance =>
       if (!session) throw new Failure('UNAUTHORIZED')
       request.signedIn = { userId: session.userId, orgId: session.orgId }
       refuseCrossSite(request)
+      if (acts && !isOwnScript(request.headers)) throw new Failure('CROSS_SITE_REFUSED')
       if (ownFactors && !session.ownFactors) throw stepUpRequired()
       if (gate === 'requireUserSession') return session
       const member = memberOf(session, gate, reply)

@@ -77,7 +77,7 @@ export const exportRoutes = ({ clock, streamOrg, jobs }: Needs): DashboardRoute[
       method: 'GET',
       path: '/api/internal/org/export',
       gate,
-      head: 'refused',
+      acts: true,
       responses: { 200: 'file' },
       handle: async (call) => {
         const { orgId } = call.session

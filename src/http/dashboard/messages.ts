@@ -1,5 +1,6 @@
 /** /api/internal/messages: the list with its search, one message with what happened to it, canceling and sending again. */
 import { z } from 'zod'
+import type { ReadJobs } from '../../blasts/read.ts'
 import { channels } from '../../ground/channel.ts'
 import { encodeCursor } from '../../ground/cursor.ts'
 import { refusing } from '../../ground/refused-fields.ts'
@@ -55,6 +56,7 @@ const more = {
   provider: z.string().nullable(),
   body_preview: z.string().nullable(),
   segments: z.int().nullable(),
+  possible_subjects: BrowsedMessage.shape.possible_subjects,
   events: z.array(MessageEvent),
 }
 
@@ -83,8 +85,8 @@ const shownEvent = ({ id, kind, recipient, url, at }: MessageEventRow): z.output
 })
 
 /** What the list shows, then what the public API shows, which has all recipients, then the rest. */
-const shownMessage = (row: MessageRow, events: MessageEventRow[]) => ({
-  ...shownBrowsed({ ...row, body: row.channel === 'sms' ? row.text : null }),
+const shownMessage = (row: MessageRow, events: MessageEventRow[], possibleSubjects: string[] | undefined) => ({
+  ...shownBrowsed({ ...row, body: row.channel === 'sms' ? row.text : null }, possibleSubjects),
   ...(row.channel === 'email' ? shownEmail(row, true) : shownSms(row)),
   project_id: row.project_id,
   key_id: row.key_id,
@@ -97,9 +99,10 @@ export type MessageRouteNeeds = {
   read: Pick<ReadMessages, 'findInOrg' | 'eventsOf'>
   cancel: CancelMessage
   resend: ResendMessage
+  possibleSubjects: ReadJobs['possibleSubjects']
 }
 
-const readRoutes = ({ browse, read }: MessageRouteNeeds): DashboardRoute[] => [
+const readRoutes = ({ browse, read, possibleSubjects }: MessageRouteNeeds): DashboardRoute[] => [
   defineDashboardRoute({
     method: 'GET',
     path: '/api/internal/messages',
@@ -120,10 +123,11 @@ const readRoutes = ({ browse, read }: MessageRouteNeeds): DashboardRoute[] => [
         createdBefore: others.created_before,
       }
       const { rows, next, searchedUntil } = await browse(session.orgId, filters, query)
+      const subjects = await possibleSubjects(session.orgId, rows)
       return {
         status: 200,
         body: {
-          data: rows.map(shownBrowsed),
+          data: rows.map((row) => shownBrowsed(row, subjects.get(row.id))),
           has_more: next !== undefined,
           next_cursor: next ? encodeCursor(next) : null,
           searched_until: searchedUntil?.toISOString() ?? null,
@@ -140,7 +144,8 @@ const readRoutes = ({ browse, read }: MessageRouteNeeds): DashboardRoute[] => [
     handle: async ({ session: { orgId }, params }) => {
       const id = params.id as string
       const [row, events] = await Promise.all([read.findInOrg(orgId, id), read.eventsOf(orgId, id)])
-      return { status: 200, body: shownMessage(row, events) }
+      const subjects = await possibleSubjects(orgId, [row])
+      return { status: 200, body: shownMessage(row, events, subjects.get(id)) }
     },
   }),
 ]

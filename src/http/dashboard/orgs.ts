@@ -2,6 +2,7 @@
 import type { z } from 'zod'
 import { assertOpenTo } from '../../accounts/sso-enforcement.ts'
 import type { Db } from '../../db/pool.ts'
+import { sandboxDomain } from '../../domains/sandbox-domain.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import { Failure } from '../../ground/errors.ts'
 import { isId } from '../../ground/ids.ts'
@@ -48,7 +49,7 @@ const makeShow =
     plan: row.plan,
     owner_user_id: row.owner_user_id,
     role: row.role,
-    sandbox_domain: `${row.slug}.sandbox.${serviceDomain}`,
+    sandbox_domain: sandboxDomain(row.slug, serviceDomain),
     sms_quiet_hours: row.sms_quiet_hours,
     suspended: row.suspended,
     created_at: row.created_at.toISOString(),

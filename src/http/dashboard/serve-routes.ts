@@ -1,9 +1,10 @@
 /** Registers the routes of the dashboard: admits each request, validates its input, and sends what the handler returns. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../../ground/clock.ts'
 import { Failure, malformed } from '../../ground/errors.ts'
 import { isId } from '../../ground/ids.ts'
 import type { Log } from '../../ground/log.ts'
-import { withRequestId } from '../../ground/request-context.ts'
+import { currentRequest, withRequestId } from '../../ground/request-context.ts'
 import type { IdempotencyClaim } from '../../idempotency/claims.ts'
 import type { Reads } from '../../replica/reads.ts'
 import { jsonType } from '../broken-request.ts'
@@ -30,8 +31,9 @@ type Needs = {
   readBody: ReadBody
   runClaimed: RunClaimed
   reads: Pick<Reads, 'serve'>
+  clock: Clock
   log: Log
-  /** For tests: checks every response against the schema that its route declares. */
+  /** For tests: checks every response against the schema that its route declares, and that reads change nothing. */
   checkResponses: boolean
 }
 
@@ -77,6 +79,12 @@ const checkShape = (route: DashboardRoute, { status, body, file }: DashboardResp
   } else schema.parse(JSON.parse(JSON.stringify(body)))
 }
 
+/** Sign-in through another party ends with a read that opens a session. */
+const checkRead = ({ method, path, gate, acts }: DashboardRoute): void => {
+  if (method !== 'GET' || acts || gate === 'public' || !currentRequest()?.changed) return
+  throw new Error(`${method} ${path} changes something and does not declare that it acts`)
+}
+
 const send = (reply: FastifyReply, response: DashboardResponse, log: Log): string | ServedFile['content'] => {
   const { status, body, file, contentType, headers, cookies } = response
   reply.code(status)
@@ -98,14 +106,14 @@ const send = (reply: FastifyReply, response: DashboardResponse, log: Log): strin
 type Admission = WeakMap<FastifyRequest, UserSession>
 
 const addRoute = (app: FastifyInstance, route: DashboardRoute, needs: Needs, admitted: Admission): void => {
-  const { entrance, proxies, log, checkResponses, runClaimed, reads } = needs
-  const onlyReads = route.method === 'GET' && route.head !== 'refused'
+  const { entrance, proxies, clock, log, checkResponses, runClaimed, reads } = needs
+  const onlyReads = route.method === 'GET' && !route.acts
   app.route({
     method: route.method,
-    exposeHeadRoute: route.head !== 'refused',
+    exposeHeadRoute: !route.acts,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     bodyLimit: route.bodyLimit ?? megabyte,
-    config: { ...(route.head === 'refused' && { writes: true }) },
+    config: { ...(route.acts && { writes: true }) },
     onRequest: async (request, reply) => {
       const session = await entrance.admit(request, reply, route)
       if (session) admitted.set(request, session)
@@ -132,7 +140,11 @@ const addRoute = (app: FastifyInstance, route: DashboardRoute, needs: Needs, adm
         const response = route.idempotent
           ? await runClaimed(request, session as MemberSession, raw, handle)
           : await handle()
-        if (checkResponses) checkShape(route, response)
+        if (checkResponses) {
+          checkShape(route, response)
+          checkRead(route)
+        }
+        reply.header('x-service-time', clock.now().toISOString())
         return send(reply, response, log)
       }),
   })
@@ -150,7 +162,7 @@ const patternOf = (path: string): RegExp =>
 const addUnknown = (app: FastifyInstance, { routes, entrance }: Needs): void => {
   const known = [...Map.groupBy(routes, ({ path }) => path)].map(([path, same]) => {
     const methods: string[] = same.map(({ method }) => method)
-    if (same.some(({ method, head }) => method === 'GET' && head !== 'refused')) methods.push('HEAD')
+    if (same.some(({ method, acts }) => method === 'GET' && !acts)) methods.push('HEAD')
     return { pattern: patternOf(path), methods: methods.sort() }
   })
   for (const prefix of ['/api/internal', '/api/auth']) {

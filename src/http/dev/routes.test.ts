@@ -134,6 +134,9 @@ describe('GET /api/dev/outbox', () => {
     expect(await recipientsOf('to=second@reader.test')).toEqual(['Second@reader.test'])
     expect(await recipientsOf('limit=1&channel=email')).toEqual(['Second@reader.test'])
     expect(await recipientsOf('channel=sms')).toEqual([])
+    expect(await recipientsOf(`id=${older[0].id}`)).toEqual(['first@reader.test'])
+    expect(await recipientsOf(`message_id=${mail.messageId}`)).toEqual(['Second@reader.test'])
+    expect(await recipientsOf(`message_id=${mail.messageId}&id=${older[0].id}`)).toEqual([])
   })
 
   test.each(['channel=fax', 'limit=0', 'limit=1001', 'limit=-1', 'limit=a', 'limit=1&limit=2', 'to=%00', 'x=1'])(

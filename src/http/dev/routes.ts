@@ -31,14 +31,16 @@ const ClockBody = z.union([
 const optionalParam = <T>(schema: z.ZodType<T>) =>
   z.preprocess((value) => (value === '' ? undefined : value), schema.optional())
 
+const storedText = z
+  .string()
+  .max(320)
+  .regex(/^[^\0]*$/)
+
 const OutboxQuery = z.strictObject({
   channel: optionalParam(z.enum(['email', 'sms'])),
-  to: optionalParam(
-    z
-      .string()
-      .max(320)
-      .regex(/^[^\0]*$/),
-  ),
+  to: optionalParam(storedText),
+  id: optionalParam(storedText),
+  message_id: optionalParam(storedText),
   limit: optionalParam(
     z
       .string()
@@ -113,8 +115,8 @@ export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
       })
 
       dev.get('/outbox', async (request) => {
-        const { limit = 50, ...filters } = validate(OutboxQuery, request.query)
-        return { data: await readOutbox({ ...filters, limit }) }
+        const { limit = 50, message_id: messageId, ...filters } = validate(OutboxQuery, request.query)
+        return { data: await readOutbox({ ...filters, messageId, limit }) }
       })
 
       dev.post('/notify', async (request) => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +10,7 @@ import { startTestService, type TestService } from '../../../test/service/servic
 const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 const page = '<!doctype html><title>Tidings</title>'
 const script = 'console.log(1)'
+const mailFrame = `<!doctype html><body><script>${script}</script>`
 
 let t: TestService
 let webFolder: string
@@ -18,6 +20,7 @@ beforeAll(async () => {
   await mkdir(join(webFolder, '.vite'))
   await writeFile(join(webFolder, 'index.html'), page)
   await writeFile(join(webFolder, 'theme.js'), script)
+  await writeFile(join(webFolder, 'mail-frame.html'), mailFrame)
   await writeFile(join(webFolder, 'assets', 'main-abc.js'), script)
   await writeFile(join(webFolder, 'assets', 'main-abc.js.br'), brotliCompressSync(script))
   await writeFile(join(webFolder, '.vite', 'manifest.json'), '{}')
@@ -44,6 +47,26 @@ test('A browser gets the page of the dashboard at every path that belongs to no 
       expect.arrayContaining(["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"]),
     )
     expect(String(policy)).not.toContain('unsafe')
+  }
+})
+
+test('The frame for mails has no origin, loads nothing of the service, and pictures of others only when they are asked for', async () => {
+  const hash = createHash('sha256').update(script).digest('base64')
+  for (const [query, pictures] of [
+    ['', 'data:'],
+    ['?pictures=remote', 'data: http: https:'],
+    ['?pictures=remote&x', 'data:'],
+  ]) {
+    const reply = await t.ask('GET', `/mail-frame.html${query}`, { headers: browser })
+    expect([reply.status, reply.text], query).toEqual([200, mailFrame])
+    expect(reply.headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-cache',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'SAMEORIGIN',
+      'referrer-policy': 'no-referrer',
+      'content-security-policy': `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'; img-src ${pictures}; base-uri 'none'; form-action 'none'; sandbox allow-scripts`,
+    })
   }
 })
 

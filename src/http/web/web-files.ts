@@ -1,4 +1,5 @@
 /** Serves the dashboard: its hashed files, and its page at every path that belongs to no other part of the service. */
+import { createHash } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { extname, join, relative, sep } from 'node:path'
@@ -16,10 +17,7 @@ const types: Record<string, string> = {
   '.woff2': 'font/woff2',
 }
 
-/**
- * No inline script or style and no other origin. Mail is shown in sandboxed frames that the page fills itself, and
- * pictures in it are data: URLs.
- */
+/** No inline script or style and no other origin. Mail is shown in a frame with a policy of its own. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -27,7 +25,7 @@ const contentSecurityPolicy = [
   "img-src 'self' data: blob:",
   "font-src 'self'",
   "connect-src 'self'",
-  "frame-src 'self' blob:",
+  "frame-src 'self'",
   "base-uri 'none'",
   "form-action 'self'",
   "frame-ancestors 'none'",
@@ -41,6 +39,36 @@ const pageHeaders = {
   'cache-control': 'no-cache',
   vary: 'accept, accept-encoding',
 }
+
+const mailFrame = '/mail-frame.html'
+
+/**
+ * The page that shows mails of strangers. It has no origin, so it reads nothing of the dashboard and its requests carry no
+ * session. It runs its own script and no other, and loads pictures of other servers only after the reader has asked for
+ * them. A policy cannot leave out one server: the dashboard removes the addresses of its own.
+ */
+const mailFrameHeaders = (page: Buffer, pictures: string): Record<string, string> => {
+  const script = /<script>(.*)<\/script>/s.exec(page.toString())?.[1] ?? ''
+  const hash = createHash('sha256').update(script).digest('base64')
+  return {
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'SAMEORIGIN',
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-cache',
+    vary: 'accept-encoding',
+    'content-security-policy': [
+      "default-src 'none'",
+      `script-src 'sha256-${hash}'`,
+      "style-src 'unsafe-inline'",
+      `img-src ${pictures}`,
+      "base-uri 'none'",
+      "form-action 'none'",
+      'sandbox allow-scripts',
+    ].join('; '),
+  }
+}
+
+const wantsRemotePictures = (url: string): boolean => url.endsWith('?pictures=remote')
 
 /** Browsers name the type. Programs that accept anything get the error body of an unknown path. */
 export const wantsPage = (accept = ''): boolean => /(?:^|,)\s*text\/html\s*(?:;|,|$)/i.test(accept)
@@ -106,6 +134,11 @@ export const makeWebFiles = (folder: string | undefined): WebPages | undefined =
       .send(content)
   }
 
+  const sendMailFrame = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const pictures = wantsRemotePictures(request.url) ? 'data: http: https:' : 'data:'
+    return sendFile(request, reply, mailFrame, mailFrameHeaders(await read(mailFrame), pictures))
+  }
+
   return {
     serves: ({ method, url, headers }) => {
       if (method !== 'GET' && method !== 'HEAD') return false
@@ -115,6 +148,7 @@ export const makeWebFiles = (folder: string | undefined): WebPages | undefined =
     send: (request, reply) => {
       const path = pathOf(request.url)
       if (!isAsset(path)) return sendFile(request, reply, '/index.html', pageHeaders)
+      if (path === mailFrame) return sendMailFrame(request, reply)
       const hashed = path.startsWith('/assets/')
       const caching = hashed ? 'public, max-age=31536000, immutable' : 'no-cache'
       return sendFile(request, reply, path, { ...commonHeaders, 'cache-control': caching, vary: 'accept-encoding' })

@@ -28,7 +28,13 @@ export type OutboxEntry = {
   at: string
 }
 
-export type OutboxQuery = { channel?: Channel; to?: string; limit: number }
+export type OutboxQuery = {
+  channel?: Channel | undefined
+  to?: string | undefined
+  id?: string | undefined
+  messageId?: string | undefined
+  limit: number
+}
 
 const addresses = (list: { address: string }[]): string[] => list.map(({ address }) => address)
 
@@ -110,15 +116,16 @@ const codeOfText = (text: string): NewOutboxEntry => {
 
 export const makeReadOutbox =
   ({ db, outbox, otherCodes }: Needs): ReadOutbox =>
-  async ({ channel, to, limit }) => {
+  async ({ channel, to, id, messageId, limit }) => {
     const recipient = to?.toLowerCase()
     const others = (await otherCodes?.()) ?? []
     const codes = [...outbox.codes(), ...others.map(codeOfText)]
       .filter((entry) => channel === undefined || entry.channel === channel)
       .filter(({ mail }) => recipient === undefined || mail.recipients.includes(recipient))
+      .filter((entry) => (id === undefined || entry.id === id) && messageId === undefined)
       .map(rowOfCode)
     await outbox.flushed()
-    const filters = { channel: channel ?? null, to: recipient ?? null }
+    const filters = { channel: channel ?? null, to: recipient ?? null, id: id ?? null, messageId: messageId ?? null }
     const stored = await db.rows(listOutbox, { ...filters, limit, bytes: maxBytes })
     const newestFirst = [...stored, ...codes].sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, limit)
     const slices = startSlices()

@@ -70,7 +70,14 @@ export const eraseTenantOutboxMails = statement<{ orgId: string; tenantId: strin
  * are known without reading the contents.
  */
 export const listOutbox = statement<
-  { channel: string | null; to: string | null; limit: number; bytes: number },
+  {
+    channel: string | null
+    to: string | null
+    id: string | null
+    messageId: string | null
+    limit: number
+    bytes: number
+  },
   OutboxRow
 >(
   'outbox.list',
@@ -83,6 +90,7 @@ export const listOutbox = statement<
        select id, channel, message_id, verification_id, mail, at
        from local_outbox
        where (:channel::text is null or channel = :channel)
+         and (:id::text is null or id = :id) and (:messageId::text is null or message_id = :messageId)
          and (:to::text is null or mail::jsonb -> 'recipients' ? :to)
        order by id desc
        limit :limit

@@ -115,7 +115,17 @@ export const findDelivery = statement<
    where org_id = :orgId and endpoint_id = :endpointId and id = :id and created_at >= :from and created_at < :to`,
 )
 
-/** Like `findDelivery`, when the endpoint is not known. */
+/** Like `findDelivery`, when the endpoint is not known. `message_id` is null if the event is about no message. */
+export const findOrgDelivery = statement<
+  { orgId: string; id: string; from: Date; to: Date },
+  DeliveryRow & { payload: string; message_id: string | null }
+>(
+  'webhooks.find_org_delivery',
+  `select ${deliveryColumns}, payload, message_id from webhook_deliveries
+   where org_id = :orgId and id = :id and created_at >= :from and created_at < :to`,
+)
+
+/** Like `findOrgDelivery`, without reading the payload. */
 export const findDeliveryEndpoint = statement<
   { orgId: string; id: string; from: Date; to: Date },
   Pick<DeliveryRow, 'endpoint_id'>

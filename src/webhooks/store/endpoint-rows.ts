@@ -1,6 +1,8 @@
 /** Webhook endpoints: creating, changing and removing them, and their streaks of failed deliveries. */
+
 import { statement } from '../../db/statement.ts'
 import type { Environment } from '../../ground/scope.ts'
+import { rememberStep } from '../../orgs/store.ts'
 
 export type EndpointRow = {
   id: string
@@ -62,6 +64,8 @@ export const insertEndpoint = statement<
      returning org_id, ${endpointColumns}
    ), queue as (
      insert into webhook_lanes (org_id, endpoint_id) select org_id, id from inserted
+   ), remembered as (
+     ${rememberStep('add_webhook')}
    )
    select ${endpointColumns} from inserted`,
 )

@@ -4,11 +4,14 @@ import { mailedCode, mailsTo, otherThan } from '../../clients/sign-in-client.ts'
 import { expectNoBarriers } from '../axe.ts'
 import { type Journey, reload, visit } from '../journey.ts'
 
+/** The label of the control that has the focus. */
+const focused = (page: Page): Promise<unknown> =>
+  page.evaluate(`document.activeElement.labels?.[0]?.textContent ?? document.activeElement.textContent`)
+
 /** Moves the focus with the keyboard until the control with this label has it. */
 const tabTo = async (page: Page, label: string): Promise<void> => {
-  const focused = `document.activeElement.labels?.[0]?.textContent ?? document.activeElement.textContent`
   for (let keys = 0; keys < 60; keys++) {
-    if ((await page.evaluate(focused)) === label) return
+    if ((await focused(page)) === label) return
     await page.keyboard.press('Tab')
   }
   throw new Error(`The keyboard does not reach ${label}.`)
@@ -40,6 +43,15 @@ const composeJourneys: Journey = (stage) => {
     await page.keyboard.press('Enter')
     const errorOf = (label: string) => page.getByLabel(label, { exact: true }).locator('xpath=..').getByRole('alert')
     await errorOf('To').waitFor()
+    const wrong = page.getByRole('group', { name: 'Not sent. Correct this first:' })
+    await wrong.waitFor()
+    // The first wrong field has the focus, and the list at the button leads to the others.
+    expect(await focused(page)).toBe('From')
+    expect(await wrong.getByRole('button').allInnerTexts()).toEqual(['From', 'To'])
+    expect(await wrong.innerText()).toContain((await errorOf('To').innerText()).trim())
+    await expectNoBarriers(page)
+    await wrong.getByRole('button', { name: 'To', exact: true }).press('Enter')
+    expect(await focused(page)).toBe('To')
     await reload(page)
     await tabTo(page, 'From')
     await page.keyboard.type('hello@example.test')

@@ -37,6 +37,35 @@ const developerJourneys: Journey = (stage) => {
     expect(await read()).toBe(401)
   })
 
+  test('The form of a key fits the screen: its buttons are in view without scrolling, whatever is chosen', async () => {
+    const page = await stage().open('owner', { width: 1280 })
+    await visit(page, '/api-keys?create=1')
+    const dialog = page.getByRole('dialog')
+    const boxes = async () => {
+      const parts = [dialog, ...['Create key', 'Cancel'].map((name) => dialog.getByRole('button', { name }))]
+      const found = await Promise.all(parts.map((part) => part.boundingBox()))
+      return found.map((box) => ({ top: box?.y ?? -1, bottom: (box?.y ?? 0) + (box?.height ?? 1_000) }))
+    }
+    for (const access of ['Full access', 'Choose scopes']) {
+      await dialog.getByLabel(access).check()
+      const [popup, ...buttons] = await boxes()
+      expect(popup?.top, access).toBeGreaterThanOrEqual(0)
+      expect(popup?.bottom, access).toBeLessThanOrEqual(800)
+      for (const { top, bottom } of buttons) {
+        expect(top, access).toBeGreaterThan(popup?.top ?? 800)
+        expect(bottom, access).toBeLessThanOrEqual(popup?.bottom ?? 0)
+        // No field shows between the buttons and the end of the dialog.
+        expect(bottom, access).toBeGreaterThan((popup?.bottom ?? 0) - 20)
+      }
+    }
+    // The last field is not under the buttons when it has the focus.
+    const last = dialog.getByRole('textbox', { name: /^Tenant/ })
+    await last.focus()
+    const field = await last.boundingBox()
+    const [, create] = await boxes()
+    expect((field?.y ?? 0) + (field?.height ?? 800)).toBeLessThanOrEqual(create?.top ?? 0)
+  })
+
   test('A developer adds an endpoint, fires a test event, sends it again, rotates the secret and deletes it', async () => {
     const { t, org, again } = stage()
     const receiver = await startReceiver((_, response) => response.end('thanks'))

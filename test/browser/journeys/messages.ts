@@ -27,16 +27,18 @@ const messageJourneys: Journey = (stage) => {
     await page.getByRole('row').filter({ hasText: to }).click()
     await page.getByRole('heading', { name: 'Parcel on its way' }).waitFor()
     expect(new URL(page.url()).searchParams.get('open')).toBe(id)
-    // The frame runs no scripts, not even those of the test.
+    const body = page.frameLocator('iframe[title="Message body"]')
     const colorOf = (selector: string) =>
-      page.evaluate(
-        `getComputedStyle(document.querySelector('iframe').contentDocument.querySelector('${selector}')).color`,
-      )
-    await page.locator('iframe[title="Message body"]').waitFor()
-    await expect.poll(() => colorOf('h1')).toBe('rgb(1, 2, 3)')
-    expect(await colorOf('p')).toBe('rgb(4, 5, 6)')
+      body.locator(selector).evaluate((element) => {
+        const { getComputedStyle } = globalThis as unknown as { getComputedStyle(of: unknown): { color: string } }
+        return getComputedStyle(element).color
+      })
     // A large mail appears slice by slice.
-    await expect.poll(() => colorOf('h2')).toBe('rgb(7, 8, 9)')
+    expect([await colorOf('h2'), await colorOf('h1'), await colorOf('p')]).toEqual([
+      'rgb(7, 8, 9)',
+      'rgb(1, 2, 3)',
+      'rgb(4, 5, 6)',
+    ])
     await page.getByText('1 picture from other servers not loaded').waitFor()
     expect(await page.title()).toContain('Messages')
     await expectNoBarriers(page)
@@ -76,6 +78,12 @@ const messageJourneys: Journey = (stage) => {
       .filter({ hasText: /Delivered/ })
       .click()
     await page.getByText('thanks').waitFor()
+    const { body } = receiver.got.find(({ body }) => body.data.message_id === id) ?? {}
+    await page.getByRole('row', { name: `X-Service-Delivery-Id ${body?.delivery_id}` }).waitFor()
+    await page.getByRole('row', { name: 'X-Service-Signature-V2 made for each attempt' }).waitFor()
+    const payload = await page.getByRole('region', { name: 'Payload' }).innerText()
+    expect(JSON.parse(payload)).toEqual(body)
+    expect(await page.getByRole('link', { name: id }).getAttribute('href')).toBe(`/messages?open=${id}`)
     await page.getByRole('tab', { name: 'Source' }).click()
     await page.getByRole('row', { name: 'X-Order 7' }).waitFor()
     await page.getByRole('region', { name: 'Raw source' }).getByText('Subject: Seen twice').waitFor()

@@ -40,6 +40,14 @@ const oauthJourneys: Journey = (stage) => {
     await page.getByRole('heading', { name: 'Allow Desk tool?' }).waitFor()
     await page.getByText('127.0.0.1').waitFor()
     await page.getByText('The client will send live messages').waitFor()
+    const asked = page.getByRole('group', { name: 'What it may do' })
+    const groups = await asked.getByRole('group').all()
+    const grouped = await Promise.all(groups.map((group) => group.innerText()))
+    expect(grouped.map((text) => [text.split('\n')[0], text.match(/[a-z]+:[a-z]+/g)])).toEqual([
+      ['Sending', ['send:email']],
+      ['Messages', ['read:messages']],
+      ['Recipients', ['write:contacts']],
+    ])
     await expectNoBarriers(page)
     await page.getByRole('checkbox', { name: 'Create, change and delete contacts' }).uncheck()
     await page.getByRole('button', { name: 'Allow' }).click()

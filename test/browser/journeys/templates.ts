@@ -29,10 +29,7 @@ const templateJourneys: Journey = (stage) => {
     expect(new URL(page.url()).pathname).toBe(`/templates/${id}`)
     await page.getByRole('button', { name: 'Add name' }).click()
     await page.getByLabel('Variables').fill('{"name": "Ada"}')
-    // The frame runs no scripts, not even those of the test.
-    const shown = () =>
-      page.evaluate(`document.querySelector('iframe')?.contentDocument?.querySelector('h1')?.textContent`)
-    await expect.poll(shown).toBe('Welcome, Ada')
+    await page.frameLocator('iframe').getByRole('heading', { name: 'Welcome, Ada', exact: true }).waitFor()
     await reload(page)
     await page.getByText('Not saved').waitFor()
     expect((await read(id)).html).not.toContain('note')

@@ -12,13 +12,19 @@ const seedDevelopers: Seed = async ({ t, org }) => {
   })
   const body = { url: receiver.url, events: ['message.delivered', 'message.bounced'], description: 'The order service' }
   const { body: endpoint } = await t.ask('POST', '/api/v1/webhooks', { key: live, body })
+  const deliveries: string[] = []
   for (const event of ['message.delivered', 'message.bounced', 'webhook.test']) {
-    await t.ask('POST', `/api/v1/webhooks/${endpoint.id}/test-fire`, { key: live, body: { event } })
+    const fired = await t.ask('POST', `/api/v1/webhooks/${endpoint.id}/test-fire`, { key: live, body: { event } })
+    deliveries.push(fired.body.delivery_id)
   }
   await receiver.stop()
   return {
     '/api-keys': ['/api-keys?create=1', `/api-keys?open=${key}`],
-    '/webhooks': [`/webhooks?open=${endpoint.id}`, `/webhooks?tab=settings&open=${endpoint.id}`],
+    '/webhooks': [
+      `/webhooks?open=${endpoint.id}`,
+      `/webhooks?tab=settings&open=${endpoint.id}`,
+      `/webhooks?open=${endpoint.id}&delivery=${deliveries[0]}`,
+    ],
   }
 }
 

@@ -1,22 +1,10 @@
 /** The client of the dashboard's routes. Its types come from the routes themselves: `npm run docs` updates them. */
 import createClient from 'openapi-fetch'
-import { errorOf, OfflineError } from './api-error.ts'
-import { setReachable } from './connection.ts'
+import { errorOf, readingFault } from './api-error.ts'
 import type { paths } from './schema.gen.ts'
+import { send } from './send.ts'
 import { askToSignIn } from './session-expired.ts'
 import { askToStepUp } from './step-up.ts'
-
-const send = async (request: Request): Promise<Response> => {
-  try {
-    const response = await fetch(request)
-    setReachable(true)
-    return response
-  } catch (error) {
-    if (request.signal.aborted) throw error
-    setReachable(false)
-    throw new OfflineError()
-  }
-}
 
 const codeOf = async (response: Response): Promise<unknown> => {
   const body: unknown = await response
@@ -41,13 +29,18 @@ const sendSignedIn = async (request: Request): Promise<Response> => {
   return (await ask?.()) ? send(again) : response
 }
 
-export const api = createClient<paths>({ baseUrl: location.origin, fetch: sendSignedIn })
+/** No link and no picture can send this header. The service asks for it where a `GET` is recorded or starts work. */
+const headers = { 'X-Requested-With': 'dashboard' }
+
+export const api = createClient<paths>({ baseUrl: location.origin, headers, fetch: sendSignedIn })
 
 type Answer<T> = { data?: T; error?: unknown; response: Response }
 
 /** The body of a successful response. Anything else is thrown as an ApiError. */
 export const unwrap = async <T>(answer: Promise<Answer<T>>): Promise<T> => {
-  const { data, error, response } = await answer
+  const { data, error, response } = await answer.catch((fault: unknown) => {
+    throw readingFault(fault)
+  })
   if (response.ok) return data as T
   const text = typeof error === 'string' ? error : JSON.stringify(error ?? {})
   throw await errorOf(new Response(text, { status: response.status, headers: response.headers }))

@@ -743,7 +743,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        get: operations["getApiInternalApiKeysById"];
         put?: never;
         post?: never;
         delete?: never;
@@ -760,6 +760,22 @@ export interface paths {
             cookie?: never;
         };
         get: operations["getApiInternalAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/audit/entries/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalAuditEntriesById"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1248,6 +1264,22 @@ export interface paths {
         patch: operations["patchApiInternalDomains"];
         trace?: never;
     };
+    "/api/internal/domains/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalDomainsById"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/internal/domains/{id}/region": {
         parameters: {
             query?: never;
@@ -1319,7 +1351,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        get: operations["getApiInternalWebhooksById"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1368,6 +1400,22 @@ export interface paths {
             cookie?: never;
         };
         get: operations["getApiInternalWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/webhook-deliveries/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalWebhookDeliveriesById"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1432,6 +1480,22 @@ export interface paths {
             cookie?: never;
         };
         get: operations["getApiInternalOverview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/first-steps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalFirstSteps"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1895,7 +1959,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        get: operations["getApiInternalProjectsById"];
         put?: never;
         post?: never;
         delete: operations["deleteApiInternalProjectsById"];
@@ -1927,7 +1991,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        get: operations["getApiInternalIpPoolsById"];
         put?: never;
         post?: never;
         delete: operations["deleteApiInternalIpPoolsById"];
@@ -4096,6 +4160,116 @@ export interface components {
                 error: ("timeout" | "connection" | "tls" | "dns" | "url_not_allowed") | null;
             }[];
         };
+        WebhookDeliveryDetail: {
+            /** @description The id of the delivery, such as `whd_…`. It is also in the payload. */
+            id: string;
+            /** @description The id of the endpoint. */
+            endpoint_id: string;
+            /** @description The event that is delivered. */
+            event: string;
+            /** @description The environment of the send that caused the event. `null` if no send caused it. */
+            environment: ("live" | "test") | null;
+            /** @description The tenant of the event, or `null`. */
+            tenant_id: string | null;
+            /**
+             * @description A `pending` delivery is attempted again. The other statuses are final.
+             * @enum {string}
+             */
+            status: "pending" | "delivered" | "failed" | "canceled";
+            /** @description The number of attempts so far. */
+            attempt_count: number;
+            /** @description The number of attempts after which the delivery fails. */
+            max_attempts: number;
+            /** @description When the next attempt is due. `null` if there is none. */
+            next_attempt_at: string | null;
+            /** @description The delivery that this one repeats, or `null`. */
+            replay_of: string | null;
+            /** @description The delivery that repeats this one, or `null`. */
+            replayed_as: string | null;
+            /**
+             * Format: date-time
+             * @description When the delivery was created.
+             */
+            created_at: string;
+            /** @description When the endpoint accepted the event, or `null`. */
+            delivered_at: string | null;
+            /** @description The attempts, oldest first. */
+            attempts: {
+                /** @description The number of the attempt, starting at 1. */
+                attempt: number;
+                /**
+                 * Format: date-time
+                 * @description When the attempt started.
+                 */
+                at: string;
+                /** @description The HTTP status of the response, or `null` if there was none. */
+                response_status: number | null;
+                /** @description The first 1 KB of the response body, or `null`. */
+                response_body: string | null;
+                /** @description The duration of the request, in milliseconds. */
+                duration_ms: number;
+                /** @description Why there was no response, or `null`. */
+                error: ("timeout" | "connection" | "tls" | "dns" | "url_not_allowed") | null;
+            }[];
+            /**
+             * @description The body that is sent to the endpoint.
+             * @example {
+             *       "event": "message.delivered",
+             *       "data": {
+             *         "message_id": "msg_test",
+             *         "channel": "email",
+             *         "status": "delivered"
+             *       },
+             *       "timestamp": "2026-01-15T12:00:00.000Z",
+             *       "environment": "test",
+             *       "tenant_id": null,
+             *       "delivery_id": "whd_test"
+             *     }
+             */
+            payload: components["schemas"]["WebhookEnvelope"];
+            /** @description The headers of a request. `null`: a time or a signature, which is made for each attempt and not stored. */
+            headers: {
+                [key: string]: string | null;
+            };
+            /** @description The message that the event is about, or `null`. */
+            message_id: string | null;
+        };
+        /**
+         * @example {
+         *       "event": "message.delivered",
+         *       "data": {
+         *         "message_id": "msg_test",
+         *         "channel": "email",
+         *         "status": "delivered"
+         *       },
+         *       "timestamp": "2026-01-15T12:00:00.000Z",
+         *       "environment": "test",
+         *       "tenant_id": null,
+         *       "delivery_id": "whd_test"
+         *     }
+         */
+        WebhookEnvelope: {
+            /** @description The name of the event, such as `message.delivered`. */
+            event: string;
+            /** @description The fields of the event. Fields may be added later. */
+            data: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            timestamp: string;
+            /**
+             * @description The environment of the send that caused the event. Absent on events that no send caused.
+             * @enum {string}
+             */
+            environment?: "live" | "test";
+            /** @description The tenant that the event belongs to. `null` for the organisation. */
+            tenant_id: string | null;
+            /** @description The id of the delivery. It stays the same on retries, so you can use it to ignore repeated events. */
+            delivery_id: string;
+        };
         /**
          * @example {
          *       "test_percent": 20,
@@ -5901,6 +6075,65 @@ export interface operations {
             };
         };
     };
+    getApiInternalApiKeysById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The id of the key, such as `key_…`. It is not the key itself. */
+                        id: string;
+                        /** @description The name of the key. */
+                        name: string;
+                        /**
+                         * @description The environment of the key. It never changes.
+                         * @enum {string}
+                         */
+                        environment: "live" | "test";
+                        /** @description The first 13 characters of the key. */
+                        prefix: string;
+                        /** @description The last four characters of the key. */
+                        last_four: string;
+                        /** @description What the key is allowed to do. */
+                        scopes: ("send:email" | "send:sms" | "read:messages" | "write:verifications" | "read:audiences" | "write:audiences" | "read:contacts" | "write:contacts" | "read:templates" | "write:templates" | "read:inbound" | "read:analytics" | "read:usage" | "read:suppressions" | "write:suppressions" | "read:domains" | "write:domains" | "read:webhooks" | "write:webhooks" | "read:brands" | "write:brands" | "read:campaigns" | "write:campaigns" | "read:phone_numbers" | "write:phone_numbers" | "read:pools" | "write:pools" | "read:dlt" | "write:dlt" | "read:ip_pools" | "write:ip_pools" | "read:projects" | "write:projects" | "read:tenants" | "write:tenants" | "read:keys" | "write:keys")[];
+                        /** @description The tenant that the key is bound to, or `null`. */
+                        tenant_id: string | null;
+                        /** @description The project that the key is bound to, or `null`. */
+                        project_id: string | null;
+                        /** @description The only domains that the key can send from. `null` if it can use every domain. */
+                        allowed_domain_ids: string[] | null;
+                        /** @description The only IP ranges that can use the key. `null` if every address can. */
+                        allowed_cidrs: string[] | null;
+                        /** @description Requests per minute for this key. `null` if only the limit of your organisation applies. */
+                        rate_limit_per_minute: number | null;
+                        /** @description When the key stops working. `null` if it does not expire. */
+                        expires_at: string | null;
+                        /** @description When the key was last used, or `null` if never. Updated at most once per minute. */
+                        last_used_at: string | null;
+                        /**
+                         * Format: date-time
+                         * @description When the key was created.
+                         */
+                        created_at: string;
+                        /** @description When the key was revoked, or `null`. */
+                        revoked_at: string | null;
+                        created_by: string | null;
+                    };
+                };
+            };
+        };
+    };
     patchApiInternalApiKeysById: {
         parameters: {
             query?: never;
@@ -6004,6 +6237,40 @@ export interface operations {
                         }[];
                         has_more: boolean;
                         next_cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    getApiInternalAuditEntriesById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        orgId: string;
+                        actorUserId: string | null;
+                        action: string;
+                        resourceType: string | null;
+                        resourceId: string | null;
+                        metadata: {
+                            [key: string]: unknown;
+                        } | null;
+                        ipAddress: string | null;
+                        userAgent: string;
+                        createdAt: string;
                     };
                 };
             };
@@ -6130,6 +6397,7 @@ export interface operations {
                             from: string;
                             to: string | null;
                             subject: string | null;
+                            possible_subjects?: string[];
                             body_preview: string | null;
                             segments: number | null;
                             tenant_id: string | null;
@@ -6281,6 +6549,7 @@ export interface operations {
                         provider: string | null;
                         body_preview: string | null;
                         segments: number | null;
+                        possible_subjects?: string[];
                         events: {
                             id: string;
                             kind: string;
@@ -6382,6 +6651,7 @@ export interface operations {
                         key_id: string | null;
                         provider: string | null;
                         body_preview: string | null;
+                        possible_subjects?: string[];
                         events: {
                             id: string;
                             kind: string;
@@ -7904,6 +8174,27 @@ export interface operations {
             };
         };
     };
+    getApiInternalDomainsById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Domain"];
+                };
+            };
+        };
+    };
     patchApiInternalDomainsByIdRegion: {
         parameters: {
             query?: never;
@@ -8086,6 +8377,27 @@ export interface operations {
             };
         };
     };
+    getApiInternalWebhooksById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+        };
+    };
     patchApiInternalWebhooksById: {
         parameters: {
             query?: never;
@@ -8198,6 +8510,27 @@ export interface operations {
                         has_more: boolean;
                         next_cursor: string | null;
                     };
+                };
+            };
+        };
+    };
+    getApiInternalWebhookDeliveriesById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDeliveryDetail"];
                 };
             };
         };
@@ -8326,6 +8659,30 @@ export interface operations {
                             phone_numbers: number;
                             dlt: number;
                         };
+                    };
+                };
+            };
+        };
+    };
+    getApiInternalFirstSteps: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        done: ("create_api_key" | "send_message" | "see_it_sent" | "verify_domain" | "add_webhook")[];
+                        sender: string;
+                        sandbox: boolean;
+                        domain_waits: boolean;
                     };
                 };
             };
@@ -10238,6 +10595,7 @@ export interface operations {
                 cursor?: string;
                 external_ref?: string;
                 status?: "active" | "suspended" | "archived" | "erased";
+                q?: string;
             };
             header?: never;
             path?: never;
@@ -10454,6 +10812,27 @@ export interface operations {
             };
         };
     };
+    getApiInternalProjectsById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+        };
+    };
     deleteApiInternalProjectsById: {
         parameters: {
             query?: never;
@@ -10554,6 +10933,27 @@ export interface operations {
         };
         responses: {
             201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IpPool"];
+                };
+            };
+        };
+    };
+    getApiInternalIpPoolsById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query'
 import { Link, useMatches } from '@tanstack/react-router'
 import {
   BarChart3,
@@ -16,6 +15,7 @@ import {
   Users,
 } from 'lucide-react'
 import { useEffect, useRef } from 'react'
+import { useDevTools } from '../api/use-dev-tools.ts'
 import { pageOf } from '../pages/registry.ts'
 import { shell } from '../strings/shell.ts'
 import { Tooltip } from '../ui/tooltip.tsx'
@@ -43,15 +43,6 @@ const useOpenEntry = (): RailId | undefined => {
   const page = useMatches().at(-1)?.staticData.page
   return page?.rail ?? page?.within
 }
-
-/** Whether the service has its development tools. It never has them in production. */
-const useDevTools = (): boolean =>
-  useQuery({
-    queryKey: ['dev-tools'],
-    queryFn: async () => (await fetch('/api/dev/outbox?limit=1')).ok,
-    staleTime: Number.POSITIVE_INFINITY,
-    retry: false,
-  }).data ?? false
 
 /** Only entries that a page names. Nothing in the rail leads nowhere. */
 export const useEntries = (): RailEntry[] => {

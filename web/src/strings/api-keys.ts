@@ -56,5 +56,5 @@ export const apiKeys = {
   revokeHelp: 'Programs that use the key are refused at once. This cannot be undone.',
   usedLately: 'The key was used within the last hour. Something still depends on it.',
   revokedNow: 'The key is revoked',
-  gone: 'This key does not exist, or it was revoked more than 90 days ago.',
+  gone: 'This key does not exist.',
 } as const

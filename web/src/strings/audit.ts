@@ -1,6 +1,7 @@
 /** Words of the audit log. */
 export const audit = {
   title: 'Audit log',
+  gone: 'This entry does not exist, or its retention is over.',
   help: 'Every change by a person, a key or an operator: who, what, which resource, from where and when.',
   entries: 'Entries',
   verification: 'Verification',

@@ -50,6 +50,7 @@ export const compose = {
   schedule: 'Schedule',
   sent: 'The message is on its way',
   scheduled: 'The message is scheduled',
+  notSent: 'Not sent. Correct this first:',
   clear: 'Start again',
   api: 'API',
   apiHelp: 'The request that sends the same message.',

@@ -1,6 +1,7 @@
 /** Words of the pages of messages. */
 export const messages = {
   title: 'Messages',
+  oneOf: (subjects: readonly string[]) => `A/B test: ${subjects.join(' / ')}`,
   compose: 'New message',
   views: { '': 'All', scheduled: 'Scheduled', inbound: 'Inbound', jobs: 'Jobs' },
   viewsLabel: 'Kinds of messages',
@@ -84,8 +85,6 @@ export const messages = {
   noBody: 'The content was removed, as the retention of your organisation or an erasure requires.',
   noHtml: 'This email has no HTML part.',
   noText: 'This email has no plain text part.',
-  blockedPictures: (count: number) =>
-    `${count === 1 ? '1 picture' : `${count} pictures`} from other servers not loaded, and links are disabled.`,
   resend: 'Send again',
   resent: 'A copy is on its way',
   resendReasons: {

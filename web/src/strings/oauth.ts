@@ -9,6 +9,7 @@ export const oauth = {
   orgHelp: 'The client can use this organisation and no other.',
   orgOption: (name: string, role: string) => `${name} (${role})`,
   scopes: 'What it may do',
+  otherScopes: 'Other',
   scopeNeedsRole: 'Your role in this organisation cannot allow it.',
   sendsLive: 'The client will send live messages: real people receive them, and they count towards your usage.',
   liveData: 'The client works with your live data, not with test data.',

@@ -24,12 +24,13 @@ export const overview = {
     key: { title: 'Create an API key', help: 'A program signs in with it. It is shown once.', action: 'Create a key' },
     message: {
       title: 'Send a first message',
-      help: 'Put your key into the variable and run this. The message goes to you.',
+      help: 'Put your key into the variable and run this, or write a message here. It goes to you.',
       sandbox:
-        'Put your key into the variable and run this. It needs no domain: the sandbox sender of your organisation can write to you and to other members.',
+        'Put your key into the variable and run this, or write a message here. It needs no domain: the sandbox sender of your organisation can write to you and to other members.',
+      action: 'Write a message',
     },
-    arrived: {
-      title: 'See it arrive',
+    sent: {
+      title: 'See it on its way',
       help: 'The list of messages shows what happened to it, and how it looks.',
       action: 'Look at messages',
     },

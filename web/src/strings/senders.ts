@@ -10,6 +10,7 @@ export const senders = {
     approved: 'Approved',
     rejected: 'Rejected',
   },
+  gone: 'This does not exist any more.',
   reason: 'Reason',
   created: 'Created',
   id: 'Id',

@@ -16,6 +16,13 @@ export const signIn = {
   ssoHelp: 'You continue at the identity provider of your organisation.',
   ssoEmailMissing: 'Enter your email address.',
   codeTitle: 'Check your email',
+  development: {
+    help: 'This service runs in development. Its mail is not delivered: it is in the outbox on this machine.',
+    show: 'Show the mail',
+    title: 'The newest mail',
+    none: 'No mail has been sent to this address yet.',
+    follow: 'Follow its link',
+  },
   codeSent: (to: string) => `We sent a six-digit code to ${to}. It is valid for ten minutes.`,
   code: 'Code',
   continue: 'Continue',

@@ -29,6 +29,11 @@ export const webhooks = {
   gone: 'This endpoint does not exist any more.',
   disabledAuto: 'This endpoint was disabled because it kept failing. Correct it and enable it under Settings.',
   deliveries: {
+    message: 'Message',
+    headers: 'Headers',
+    payload: 'Payload',
+    ofAttempt: 'made for each attempt, not stored',
+    gone: 'This delivery does not exist any more.',
     title: 'Deliveries',
     status: 'Status',
     every: 'Every status',

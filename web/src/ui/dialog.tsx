@@ -31,7 +31,7 @@ export const Dialog = ({ open, onClose, title, description, children, actions, w
           ref={popup}
           initialFocus={firstField}
           className={classes(
-            'fade fixed top-[12vh] left-1/2 z-40 max-h-[80vh] w-[calc(100vw-32px)] -translate-x-1/2 overflow-auto rounded-md border bg-raised p-5 shadow-xl outline-none',
+            'fade fixed top-[12vh] left-1/2 z-40 max-h-[80vh] w-[calc(100vw-32px)] -translate-x-1/2 scroll-pb-20 overflow-auto rounded-md border bg-raised p-5 shadow-xl outline-none',
             wide ? 'max-w-2xl' : 'max-w-md',
           )}
         >

@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from 'react'
+import { useServiceNow } from '../api/service-time.ts'
 import { Tooltip } from './tooltip.tsx'
 
 const units: [Intl.RelativeTimeFormatUnit, number][] = [
@@ -18,19 +18,15 @@ export const relativeTo = (at: Date, now: number): string => {
   return unit === 'second' && Math.abs(seconds) < 45 ? 'now' : relative.format(Math.round(seconds / size), unit)
 }
 
-/** One timer for all times on a page. */
-let now = Date.now()
-const subscribe = (listener: () => void) => {
-  const timer = setInterval(() => {
-    now = Date.now()
-    listener()
-  }, 30_000)
-  return () => clearInterval(timer)
+type Props = {
+  at: string | null | undefined
+  /** It may be in the future. What has happened already is never shown there, even if a clock was set back. */
+  due?: boolean
 }
 
 /** How long ago, in the viewer's language; the moment in their zone and in UTC on hover. */
-export const RelativeTime = ({ at }: { at: string | null | undefined }) => {
-  const shown = useSyncExternalStore(subscribe, () => now)
+export const RelativeTime = ({ at, due = false }: Props) => {
+  const now = useServiceNow()
   if (!at) return <span className="text-faint">–</span>
   const moment = new Date(at)
   return (
@@ -44,7 +40,7 @@ export const RelativeTime = ({ at }: { at: string | null | undefined }) => {
       }
     >
       <time dateTime={at} className="whitespace-nowrap">
-        {relativeTo(moment, shown)}
+        {relativeTo(moment, due ? now : Math.max(now, moment.getTime()))}
       </time>
     </Tooltip>
   )

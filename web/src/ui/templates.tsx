@@ -1,8 +1,10 @@
 /** The layouts of pages. Every page is one of these, so that they look and behave alike. */
 import { type ReactNode, useEffect, useRef } from 'react'
 import { ui } from '../strings/ui.ts'
+import { classes } from './classes.ts'
 import { ErrorNote } from './error-note.tsx'
 import { pageClasses } from './page-classes.ts'
+import { useWrongFields, WrongFields } from './wrong-fields.tsx'
 
 type Width = 'wide' | 'form'
 
@@ -68,31 +70,47 @@ export const Section = ({ title, description, actions, children, danger }: Secti
 
 type FormProps = {
   onSubmit: () => void
+  /** What belongs to no field. */
   error?: unknown
+  /** Why the last attempt failed, wherever it is shown. The first wrong field then gets the focus. */
+  failure?: unknown
+  /** Lists the wrong fields at the buttons under this title, for a form that is longer than a screen. */
+  wrongTitle?: string
   /** The submit button, and others. */
   actions: ReactNode
   children: ReactNode
   label?: string
   /** As wide as the page, for long texts. */
   wide?: boolean
+  /** In a dialog: the buttons stay in view while the fields are scrolled. */
+  pinned?: boolean
 }
 
+/** Over the padding of the dialog. */
+const pinnedClasses = 'sticky -bottom-5 z-10 -mx-5 -mb-5 border-t bg-raised px-5 py-3'
+
 /** One column of fields. The service words the errors: those of a field next to it, all others above the buttons. */
-export const Form = ({ onSubmit, error, actions, children, label, wide }: FormProps) => (
-  <form
-    noValidate
-    aria-label={label}
-    className={`flex flex-col gap-4 ${wide ? '' : 'max-w-md'}`}
-    onSubmit={(event) => {
-      event.preventDefault()
-      onSubmit()
-    }}
-  >
-    {children}
-    <ErrorNote error={error} />
-    <div className="flex items-center gap-2">{actions}</div>
-  </form>
-)
+export const Form = ({ onSubmit, error, failure, wrongTitle, actions, children, label, wide, pinned }: FormProps) => {
+  const form = useRef<HTMLFormElement>(null)
+  const wrong = useWrongFields(form, failure)
+  return (
+    <form
+      ref={form}
+      noValidate
+      aria-label={label}
+      className={`flex flex-col gap-4 ${wide ? '' : 'max-w-md'}`}
+      onSubmit={(event) => {
+        event.preventDefault()
+        onSubmit()
+      }}
+    >
+      {children}
+      {wrongTitle && <WrongFields title={wrongTitle} fields={wrong} />}
+      <ErrorNote error={error} />
+      <div className={classes('flex items-center gap-2', pinned && pinnedClasses)}>{actions}</div>
+    </form>
+  )
+}
 
 export type WizardStep = { id: string; title: string; done: boolean; href: string }
 

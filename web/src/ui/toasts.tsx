@@ -1,7 +1,7 @@
 /** Short messages about what has just happened, with an undo where there is one. */
 import { Toast } from '@base-ui/react/toast'
 import { CircleCheck, TriangleAlert, X } from 'lucide-react'
-import { ApiError } from '../api/api-error.ts'
+import { ApiError, messageOf } from '../api/api-error.ts'
 import { ui } from '../strings/ui.ts'
 
 const manager = Toast.createToastManager()
@@ -28,9 +28,8 @@ export const toast = (title: string, { description, undo }: Options = {}): void 
 
 /** For a failure without a field or form to show it at. */
 export const toastError = (error: unknown, title: string = ui.failed): void => {
-  const message = error instanceof Error ? error.message : ui.unknownError
   const id = error instanceof ApiError && error.requestId ? ` (${error.requestId})` : ''
-  manager.add({ title, description: message + id, type: 'failed', timeout: 10_000, priority: 'high' })
+  manager.add({ title, description: messageOf(error) + id, type: 'failed', timeout: 10_000, priority: 'high' })
 }
 
 const List = () => {

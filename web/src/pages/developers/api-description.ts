@@ -1,6 +1,6 @@
 /** The description of the API that the service publishes, as far as pages show it. */
 import { useQuery } from '@tanstack/react-query'
-import { errorOf } from '../../api/api-error.ts'
+import { askJson } from '../../api/send.ts'
 import { curl } from '../../ui/curl.ts'
 
 type Schema = { description?: string; properties?: Record<string, Schema>; default?: unknown; enum?: unknown[] }
@@ -34,11 +34,7 @@ type ApiDescription = {
 
 const address = '/api/openapi.json'
 
-const readDescription = async (): Promise<ApiDescription> => {
-  const response = await fetch(address)
-  if (!response.ok) throw await errorOf(response)
-  return response.json()
-}
+const readDescription = (): Promise<ApiDescription> => askJson(address)
 
 /** It changes only with the version of the service. */
 export const useApiDescription = () =>

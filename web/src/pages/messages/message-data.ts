@@ -1,7 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../../api/client.ts'
 import type { paths } from '../../api/schema.gen.ts'
+import { serviceNow } from '../../api/service-time.ts'
 import type { Mode } from '../../shell/mode.ts'
+import { messages } from '../../strings/messages.ts'
 import type { Tone } from '../../ui/badge.tsx'
 import { usePages } from '../../ui/use-pages.ts'
 
@@ -30,7 +32,7 @@ export type MessageFilters = { q: string; channel: string; status: string; since
 export const noFilters: MessageFilters = { q: '', channel: '', status: '', since: '', job: '' }
 
 const hourMs = 3_600_000
-const afterOf = (since: string): string => new Date(Date.now() - Number(since) * hourMs).toISOString()
+const afterOf = (since: string): string => new Date(serviceNow() - Number(since) * hourMs).toISOString()
 
 /** Asks again every few seconds while the page is visible. */
 export const useMessages = (environment: Mode, { q, channel, status, since, job }: MessageFilters) =>
@@ -70,3 +72,12 @@ export const useMessage = (id: string) =>
       return data && moving.includes(data.status) ? 2_000 : 10_000
     },
   })
+
+/** The subject of a message, or those that it can get while the best one of its job is not chosen. */
+export const subjectText = ({
+  subject,
+  possible_subjects: possible,
+}: {
+  subject: string | null
+  possible_subjects?: string[]
+}): string | undefined => subject ?? (possible && messages.oneOf(possible))

@@ -1,14 +1,14 @@
+import { MailFrame } from '../../mail/mail-frame.tsx'
 import { messages } from '../../strings/messages.ts'
 import { StatusDot } from '../../ui/badge.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { Copyable } from '../../ui/copy-button.tsx'
 import { curl } from '../../ui/curl.ts'
 import { ErrorNote } from '../../ui/error-note.tsx'
-import { MailFrame } from '../../ui/mail-frame.tsx'
 import { Bar, Loading } from '../../ui/skeleton.tsx'
 import { type Tab, Tabs } from '../../ui/tabs.tsx'
 import { MessageActions } from './message-actions.tsx'
-import { type ShownMessage, tones, useMessage } from './message-data.ts'
+import { type ShownMessage, subjectText, tones, useMessage } from './message-data.ts'
 import { MessageDeliveries } from './message-deliveries.tsx'
 import { MessageFacts } from './message-facts.tsx'
 import { MessageSource } from './message-source.tsx'
@@ -22,7 +22,7 @@ const Note = ({ children }: { children: string }) => <p className="text-muted te
 const Preview = ({ message }: { message: ShownMessage }) => {
   if (message.redacted_at !== null) return <Note>{messages.noBody}</Note>
   if (message.channel === 'sms') return <PlainText text={message.body ?? ''} />
-  if (message.html) return <MailFrame html={message.html} title={messages.bodyTitle} />
+  if (message.html) return <MailFrame of={message.id} html={message.html} title={messages.bodyTitle} />
   return message.text ? <PlainText text={message.text} /> : <Note>{messages.noHtml}</Note>
 }
 
@@ -68,7 +68,9 @@ export const MessageDetail = ({ id, tab, onTab, onOpen }: Props) => {
   return (
     <div className="flex flex-col gap-4">
       <div className="flex flex-col gap-1.5">
-        <h2 className="break-words font-semibold text-md">{message.subject ?? messages.channels[message.channel]}</h2>
+        <h2 className="break-words font-semibold text-md">
+          {subjectText(message) ?? messages.channels[message.channel]}
+        </h2>
         <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1">
           <StatusDot tone={tones[message.status]}>{messages.statuses[message.status]}</StatusDot>
           <Copyable text={message.id} />

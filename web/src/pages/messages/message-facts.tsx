@@ -36,7 +36,7 @@ export const MessageFacts = ({ message }: { message: ShownMessage }) => (
       facts={[
         ...recipientsOf(message),
         { name: words.created, value: <RelativeTime at={message.created_at} /> },
-        { name: words.scheduled, value: <RelativeTime at={message.scheduled_at} /> },
+        { name: words.scheduled, value: <RelativeTime due at={message.scheduled_at} /> },
         { name: words.sent, value: <RelativeTime at={message.sent_at} /> },
         { name: words.delivered, value: <RelativeTime at={message.delivered_at} /> },
         { name: words.provider, value: message.provider },

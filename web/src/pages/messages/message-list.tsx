@@ -1,4 +1,5 @@
 import { Clock, Mail, MessageSquare } from 'lucide-react'
+import { serviceNow } from '../../api/service-time.ts'
 import { useMode } from '../../shell/mode.ts'
 import { messages } from '../../strings/messages.ts'
 import { StatusDot } from '../../ui/badge.tsx'
@@ -10,7 +11,7 @@ import { ErrorNote } from '../../ui/error-note.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { useFilters } from '../../ui/use-filters.ts'
-import { type ListedMessage, noFilters, tones, useMessages } from './message-data.ts'
+import { type ListedMessage, noFilters, subjectText, tones, useMessages } from './message-data.ts'
 import { MessageDetail } from './message-detail.tsx'
 import { MessageFilterBar } from './message-filter-bar.tsx'
 
@@ -37,7 +38,7 @@ const columns: Column<ListedMessage>[] = [
     id: 'subject',
     header: messages.columns.subject,
     className: 'hidden md:table-cell',
-    cell: ({ subject, body_preview }) => subject ?? body_preview ?? '–',
+    cell: ({ body_preview, ...message }) => subjectText(message) ?? body_preview ?? '–',
   },
   {
     id: 'channel',
@@ -69,7 +70,7 @@ const scheduledColumns: Column<ListedMessage>[] = [
     id: 'due',
     header: messages.columns.due,
     align: 'right',
-    cell: ({ scheduled_at }) => <RelativeTime at={scheduled_at} />,
+    cell: ({ scheduled_at }) => <RelativeTime due at={scheduled_at} />,
   },
 ]
 
@@ -77,7 +78,7 @@ const sample = { from: 'hello@example.com', to: ['ann@example.com'], subject: 'H
 
 type EmptyProps = { filtered: boolean; scheduled: boolean; onClear: () => void }
 
-const tomorrow = (): string => new Date(Date.now() + 86_400_000).toISOString()
+const tomorrow = (): string => new Date(serviceNow() + 86_400_000).toISOString()
 
 const Empty = ({ filtered, scheduled, onClear }: EmptyProps) => {
   const mode = useMode()

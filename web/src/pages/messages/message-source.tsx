@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { messages } from '../../strings/messages.ts'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { Skeleton } from '../../ui/skeleton.tsx'
-import { readOutbox } from '../developers/outbox/dev-tools.ts'
+import { readOutboxEntry } from '../developers/outbox/dev-tools.ts'
 import type { ShownMessage } from './message-data.ts'
 import { Pairs } from './pairs.tsx'
 
@@ -21,10 +21,8 @@ const headersOf = ({ from, from_name, to, cc, reply_to, subject, headers }: Emai
 }
 
 /** Only the outbox of the local provider has it, outside production. */
-const readSource = async ({ id, to }: Email): Promise<string | null> => {
-  const { data } = await readOutbox('email', to[0] ?? '')
-  return data.find(({ message_id }) => message_id === id)?.raw ?? null
-}
+const readSource = async ({ id }: Email): Promise<string | null> =>
+  (await readOutboxEntry({ message_id: id }))?.raw ?? null
 
 export const MessageSource = ({ message }: { message: Email }) => {
   const { data, isPending } = useQuery({

@@ -1,3 +1,8 @@
+import { beginningOf, RestNote } from '../../ui/long-text.tsx'
+
 export const PlainText = ({ text }: { text: string }) => (
-  <pre className="whitespace-pre-wrap break-words rounded-md border bg-surface p-3 font-mono text-sm">{text}</pre>
+  <div className="rounded-md border bg-surface">
+    <pre className="whitespace-pre-wrap break-words p-3 font-mono text-sm">{beginningOf(text)}</pre>
+    <RestNote text={text} />
+  </div>
 )

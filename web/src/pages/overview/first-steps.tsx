@@ -6,10 +6,11 @@ import { overview } from '../../strings/overview.ts'
 import { buttonClasses } from '../../ui/button.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { curl } from '../../ui/curl.ts'
+import { ErrorNote } from '../../ui/error-note.tsx'
 import { Skeleton } from '../../ui/skeleton.tsx'
 import { Section } from '../../ui/templates.tsx'
 import { useFilters } from '../../ui/use-filters.ts'
-import { type Progress, useProgress } from './first-steps-data.ts'
+import { type Progress, type StepName, useProgress } from './first-steps-data.ts'
 
 type StepProps = { done: boolean; title: string; help: string; children?: ReactNode }
 
@@ -52,9 +53,10 @@ const firstMessage = (sender: string, to: string): string =>
 const Steps = ({ progress }: { progress: Progress }) => {
   const { email } = useUser()
   const { steps: words } = overview
+  const isDone = (name: StepName): boolean => progress.done.includes(name)
   return (
     <ol aria-label={overview.stepsTitle}>
-      <Step {...words.key} done={progress.key}>
+      <Step {...words.key} done={isDone('create_api_key')}>
         <Go to="/api-keys" search={{ create: '1' }}>
           {words.key.action}
         </Go>
@@ -62,19 +64,20 @@ const Steps = ({ progress }: { progress: Progress }) => {
       <Step
         title={words.message.title}
         help={progress.sandbox ? words.message.sandbox : words.message.help}
-        done={progress.message}
+        done={isDone('send_message')}
       >
         <CodeBlock label="curl" code={firstMessage(progress.sender, email)} />
+        <Go to="/messages/new">{words.message.action}</Go>
       </Step>
-      <Step {...words.arrived} done={progress.arrived}>
-        <Go to="/messages">{words.arrived.action}</Go>
+      <Step {...words.sent} done={isDone('see_it_sent')}>
+        <Go to="/messages">{words.sent.action}</Go>
       </Step>
       <Step
         title={words.domain.title}
-        help={progress.domainWaits ? words.domain.waiting : words.domain.help}
-        done={progress.domain}
+        help={progress.domain_waits ? words.domain.waiting : words.domain.help}
+        done={isDone('verify_domain')}
       >
-        {progress.domainWaits ? (
+        {progress.domain_waits ? (
           <Go to="/domains">{overview.open}</Go>
         ) : (
           <Go to="/domains" search={{ create: '1' }}>
@@ -82,7 +85,7 @@ const Steps = ({ progress }: { progress: Progress }) => {
           </Go>
         )}
       </Step>
-      <Step {...words.webhook} done={progress.webhook}>
+      <Step {...words.webhook} done={isDone('add_webhook')}>
         <Go to="/webhooks" search={{ create: '1' }}>
           {words.webhook.action}
         </Go>
@@ -91,20 +94,20 @@ const Steps = ({ progress }: { progress: Progress }) => {
   )
 }
 
-const stepNames = ['key', 'message', 'arrived', 'domain', 'webhook'] as const
+const count = 5
 
 export const FirstSteps = () => {
-  const progress = useProgress()
+  const { data: progress, error } = useProgress()
   const [{ steps }, change] = useFilters({ steps: '' })
   if (!progress) {
     return (
       <Section title={overview.stepsTitle}>
-        <Skeleton className="h-40 w-full" />
+        {error ? <ErrorNote error={error} /> : <Skeleton className="h-40 w-full" />}
       </Section>
     )
   }
-  const done = stepNames.filter((name) => progress[name]).length
-  if (done === stepNames.length && !steps) {
+  const done = progress.done.length
+  if (done === count && !steps) {
     return (
       <p className="text-muted text-sm">
         {overview.stepsDone}{' '}
@@ -115,7 +118,7 @@ export const FirstSteps = () => {
     )
   }
   return (
-    <Section title={overview.stepsTitle} description={overview.stepsHelp(done, stepNames.length)}>
+    <Section title={overview.stepsTitle} description={overview.stepsHelp(done, count)}>
       <Steps progress={progress} />
     </Section>
   )

@@ -49,6 +49,7 @@ export const projectKind: SenderKind<Project> = {
     { name: projects.updated, value: <RelativeTime at={updated_at} /> },
   ],
   load: (cursor) => unwrap(api.GET(path, { params: { query: { limit: '50', ...(cursor && { cursor }) } } })),
+  read: (id) => unwrap(api.GET(`${path}/{id}`, { params: { path: { id } } })),
   add: (body) => unwrap(api.POST(path, { body: body as never })),
   change: (id, body) => unwrap(api.PATCH(`${path}/{id}`, { params: { path: { id } }, body })),
   remove: (id) => unwrap(api.DELETE(`${path}/{id}`, { params: { path: { id } } })),

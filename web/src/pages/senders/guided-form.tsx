@@ -54,6 +54,7 @@ export const GuidedForm = ({ label, draft: name, gate, groups: groupsFor, before
         label={label}
         onSubmit={send}
         error={foreign ? form.error : form.rest}
+        failure={form.error}
         actions={
           <Button type="submit" look="primary" gate={gate} busy={form.busy}>
             {ui.save}

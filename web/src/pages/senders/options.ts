@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../../api/client.ts'
 import type { components } from '../../api/schema.gen.ts'
+import { everyRow, longPage } from '../../ui/every-row.ts'
 import type { Option } from '../../ui/select.tsx'
 import type { ListPage } from '../../ui/use-pages.ts'
 
@@ -10,15 +11,14 @@ type Schemas = components['schemas']
 export const optionsOf = (labels: Record<string, string>): Option[] =>
   Object.entries(labels).map(([value, label]) => ({ value, label }))
 
-/** The first hundred are enough for a list of choices. */
-const first = { params: { query: { limit: '100' } } }
+type Load = (page: ReturnType<typeof longPage>) => Promise<unknown>
 
-const useChoices = <Row>(name: string, load: () => Promise<unknown>, show: (row: Row) => Option): Option[] => {
+const useChoices = <Row>(name: string, load: Load, show: (row: Row) => Option): Option[] => {
   const { data } = useQuery({
     queryKey: ['senders', name, 'choices'],
-    queryFn: async () => (await load()) as ListPage<Row>,
+    queryFn: () => everyRow(async (cursor) => (await load(longPage(cursor))) as ListPage<Row>),
   })
-  return data?.data.map(show) ?? []
+  return data?.map(show) ?? []
 }
 
 const named = ({ id, name, status }: { id: string; name: string; status: string }): Option => ({
@@ -29,30 +29,30 @@ const named = ({ id, name, status }: { id: string; name: string; status: string 
 export const useBrandOptions = (): Option[] =>
   useChoices<Schemas['Brand']>(
     'brands',
-    () => unwrap(api.GET('/api/internal/brands', first)),
+    (page) => unwrap(api.GET('/api/internal/brands', page)),
     ({ id, display_name: name, status }) => named({ id, name, status }),
   )
 
 export const useCampaignOptions = (): Option[] =>
-  useChoices<Schemas['Campaign']>('campaigns', () => unwrap(api.GET('/api/internal/campaigns', first)), named)
+  useChoices<Schemas['Campaign']>('campaigns', (page) => unwrap(api.GET('/api/internal/campaigns', page)), named)
 
 export const useEntityOptions = (): Option[] =>
   useChoices<Schemas['DltEntity']>(
     'entities',
-    () => unwrap(api.GET('/api/internal/dlt/entities', first)),
+    (page) => unwrap(api.GET('/api/internal/dlt/entities', page)),
     ({ id, legal_name: name, status }) => named({ id, name, status }),
   )
 
 export const useHeaderOptions = (): Option[] =>
   useChoices<Schemas['DltHeader']>(
     'headers',
-    () => unwrap(api.GET('/api/internal/dlt/headers', first)),
+    (page) => unwrap(api.GET('/api/internal/dlt/headers', page)),
     ({ id, header: name, status }) => named({ id, name, status }),
   )
 
 export const useNumberOptions = (): Option[] =>
   useChoices<Schemas['PhoneNumber']>(
     'numbers',
-    () => unwrap(api.GET('/api/internal/phone-numbers', first)),
+    (page) => unwrap(api.GET('/api/internal/phone-numbers', page)),
     ({ id, e164, sender_id, status }) => named({ id, name: e164 ?? sender_id ?? id, status }),
   )

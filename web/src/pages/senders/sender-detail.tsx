@@ -6,6 +6,7 @@ import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { Copyable } from '../../ui/copy-button.tsx'
 import { DetailList } from '../../ui/detail-list.tsx'
 import { toast, toastError } from '../../ui/toasts.tsx'
+import { refreshWithout } from '../../ui/use-opened.ts'
 import { fieldsOf, valuesOf } from './form-fields.tsx'
 import { GuidedForm } from './guided-form.tsx'
 import type { SenderKind, SenderRow } from './sender-kind.ts'
@@ -81,7 +82,7 @@ export const SenderDetail = <Row extends SenderRow>({ kind, row, onDeleted }: Pr
     await kind.remove(row.id)
     toast(senders.deleted(label))
     onDeleted()
-    await refresh()
+    await refreshWithout(client, ['senders'], row.id)
   }
   const reason = row.status_reason ?? row.rejection_reason
   return (

@@ -21,6 +21,7 @@ export type SenderKind<Row extends SenderRow> = {
   columns: readonly Column<Row>[]
   facts: (row: Row) => readonly Fact[]
   load: (cursor: string | undefined, mode: 'live' | 'test') => Promise<ListPage<Row>>
+  read: (id: string) => Promise<Row>
   add: (body: Body) => Promise<Row>
   remove: (id: string) => Promise<unknown>
   deleteHelp: string

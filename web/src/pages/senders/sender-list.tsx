@@ -5,9 +5,11 @@ import { Button } from '../../ui/button.tsx'
 import { Drawer } from '../../ui/drawer.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
+import { OpenedDetail } from '../../ui/opened-detail.tsx'
 import { Table } from '../../ui/table.tsx'
 import { toast } from '../../ui/toasts.tsx'
 import { useFilters } from '../../ui/use-filters.ts'
+import { useOpened } from '../../ui/use-opened.ts'
 import { usePages } from '../../ui/use-pages.ts'
 import { GuidedForm } from './guided-form.tsx'
 import { SenderDetail } from './sender-detail.tsx'
@@ -46,7 +48,8 @@ export const SenderList = <Row extends SenderRow>({ kind }: { kind: SenderKind<R
   const mode = useMode()
   const [{ open }, change] = useFilters({ open: '' })
   const { rows, error, more } = usePages(['senders', kind.key, mode], (cursor) => kind.load(cursor, mode))
-  const row = rows?.find(({ id }) => id === open)
+  const openId = open === 'new' ? '' : open
+  const opened = useOpened(['senders', kind.key], kind.read, { id: openId, rows })
   const close = () => change({ open: '' })
   return (
     <div className="flex flex-col gap-4">
@@ -70,8 +73,10 @@ export const SenderList = <Row extends SenderRow>({ kind }: { kind: SenderKind<R
       <Drawer open={open === 'new'} onClose={close} title={kind.create}>
         {open === 'new' && <CreateForm kind={kind} onDone={({ id }) => change({ open: id })} />}
       </Drawer>
-      <Drawer open={row !== undefined} onClose={close} title={row ? kind.labelOf(row) : ''}>
-        {row && <SenderDetail key={row.id} kind={kind} row={row} onDeleted={close} />}
+      <Drawer open={openId !== ''} onClose={close} title={opened.row ? kind.labelOf(opened.row) : kind.title}>
+        <OpenedDetail opened={opened} goneText={senders.gone}>
+          {(row) => <SenderDetail key={row.id} kind={kind} row={row} onDeleted={close} />}
+        </OpenedDetail>
       </Drawer>
     </div>
   )

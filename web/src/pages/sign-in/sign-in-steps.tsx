@@ -10,7 +10,7 @@ import { SsoStep } from './steps/sso-step.tsx'
 type Step =
   | { name: 'password' }
   | { name: 'sso' }
-  | { name: 'code'; challengeId: string; sentTo: string }
+  | { name: 'code'; challengeId: string; sentTo: string; email: string }
   | { name: 'factor'; challengeId: string }
 
 type Props = {
@@ -28,6 +28,7 @@ export const SignInSteps = ({ redirectTo, challengeId, onDone }: Props) => {
     return (
       <CodeStep
         sentTo={step.sentTo}
+        email={step.email}
         redirectTo={redirectTo}
         onRestart={restart}
         onResend={() => unwrap(api.POST('/api/auth/login/resend', { body: challenge }))}
@@ -47,7 +48,7 @@ export const SignInSteps = ({ redirectTo, challengeId, onDone }: Props) => {
   return (
     <PasswordStep
       redirectTo={redirectTo}
-      onCode={(id, sentTo) => setStep({ name: 'code', challengeId: id, sentTo })}
+      onCode={(id, sentTo, email) => setStep({ name: 'code', challengeId: id, sentTo, email })}
       onSso={() => setStep({ name: 'sso' })}
     />
   )

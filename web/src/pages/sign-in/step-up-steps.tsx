@@ -85,6 +85,7 @@ export const StepUpSteps = ({ onDone }: { onDone: () => void }) => {
     return (
       <CodeStep
         sentTo={step.sentTo}
+        email={email}
         redirectTo={undefined}
         onRestart={restart}
         onResend={() => post({ challenge_id: step.id })}

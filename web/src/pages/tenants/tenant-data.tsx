@@ -1,5 +1,4 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { api, unwrap } from '../../api/client.ts'
+import { useQueryClient } from '@tanstack/react-query'
 import type { components } from '../../api/schema.gen.ts'
 import { tenants } from '../../strings/tenants.ts'
 import { StatusDot, type Tone } from '../../ui/badge.tsx'
@@ -11,13 +10,6 @@ const tones: Record<Tenant['status'], Tone> = { active: 'ok', suspended: 'warn',
 export const TenantStatus = ({ status }: Pick<Tenant, 'status'>) => (
   <StatusDot tone={tones[status]}>{tenants.statuses[status]}</StatusDot>
 )
-
-export const useTenant = (id: string) =>
-  useQuery({
-    queryKey: ['tenants', 'one', id],
-    queryFn: () => unwrap(api.GET('/api/internal/tenants/{id}', { params: { path: { id } } })),
-    enabled: id.startsWith('ten_'),
-  })
 
 /** Reads the list and the open tenant again. */
 export const useTenantRefresh = () => {

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, unwrap } from '../../api/client.ts'
+import { serviceNow } from '../../api/service-time.ts'
 import { useMode } from '../../shell/mode.ts'
 import { tenants } from '../../strings/tenants.ts'
 import { ErrorNote } from '../../ui/error-note.tsx'
@@ -37,7 +38,12 @@ export const TenantTraffic = ({ id }: { id: string }) => {
     <section className="flex flex-col gap-4 rounded-md border p-4">
       <div className="flex items-center justify-between gap-3">
         <h3 className="font-semibold text-base">{tenants.traffic}</h3>
-        <Select aria-label={tenants.period} value={month} onValue={setMonth} options={lastMonths(new Date())} />
+        <Select
+          aria-label={tenants.period}
+          value={month}
+          onValue={setMonth}
+          options={lastMonths(new Date(serviceNow()))}
+        />
       </div>
       <ErrorNote error={error} />
       {!data && !error && <Skeleton className="h-20 w-full" />}

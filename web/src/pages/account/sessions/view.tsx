@@ -70,7 +70,7 @@ const columns: Column<Session>[] = [
     id: 'expires',
     header: sessions.expires,
     className: 'hidden w-28 md:table-cell',
-    cell: ({ expires_at }) => <RelativeTime at={expires_at} />,
+    cell: ({ expires_at }) => <RelativeTime due at={expires_at} />,
   },
   {
     id: 'actions',

@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { ApiError } from '../../../api/api-error.ts'
 import { api, unwrap } from '../../../api/client.ts'
 import type { operations } from '../../../api/schema.gen.ts'
 import { useMode } from '../../../shell/mode.ts'
@@ -32,26 +31,10 @@ const Facts = ({ of }: { of: Estimate }) => (
       ...(of.segments === null ? [] : [{ name: blasts.segments, value: count(of.segments) }]),
       { name: blasts.size, value: sizeOf(of.bytes) },
       ...(of.deferred_quiet_hours > 0 ? [{ name: blasts.deferred, value: count(of.deferred_quiet_hours) }] : []),
-      { name: blasts.starts, value: <RelativeTime at={of.starts_at} /> },
-      { name: blasts.ends, value: <RelativeTime at={of.ends_at} /> },
+      { name: blasts.starts, value: <RelativeTime due at={of.starts_at} /> },
+      { name: blasts.ends, value: <RelativeTime due at={of.ends_at} /> },
     ]}
   />
-)
-
-/** The service names fields as the API does, which the steps follow. */
-const Faults = ({ error }: { error: unknown }) => (
-  <>
-    <ErrorNote error={error} />
-    {error instanceof ApiError && error.fields.length > 0 && (
-      <ul className="list-disc pl-5 text-bad text-sm">
-        {error.fields.map(({ path, message }) => (
-          <li key={path.join('.')}>
-            <span className="font-mono">{path.join('.')}</span>: {message}
-          </li>
-        ))}
-      </ul>
-    )}
-  </>
 )
 
 type Props = { audienceId: string; blast: Blast; ready: boolean; onSent: (jobId: string) => void }
@@ -74,7 +57,7 @@ export const ReviewStep = ({ audienceId, blast, ready, onSent }: Props) => {
     const { job_id } = await unwrap(api.POST('/api/internal/audiences/{id}/send', { params, body, headers }))
     onSent(job_id)
   }
-  if (error) return <Faults error={error} />
+  if (error) return <ErrorNote error={error} />
   if (!data) {
     return (
       <Loading>

@@ -3,6 +3,7 @@ import { useId } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import type { components } from '../../../api/schema.gen.ts'
 import { blasts } from '../../../strings/blasts.ts'
+import { everyRow, longPage } from '../../../ui/every-row.ts'
 import { Field } from '../../../ui/field.tsx'
 import { Input } from '../../../ui/input.tsx'
 import { Select } from '../../../ui/select.tsx'
@@ -11,7 +12,11 @@ import type { StepProps } from './blast-steps.ts'
 
 type Schemas = components['schemas']
 
-const first = { params: { query: { limit: '100' } } }
+const readNumbers = (cursor: string | undefined) =>
+  unwrap(api.GET('/api/internal/phone-numbers', longPage(cursor))) as Promise<ListPage<Schemas['PhoneNumber']>>
+
+const readDlt = (cursor: string | undefined) =>
+  unwrap(api.GET('/api/internal/dlt/templates', longPage(cursor))) as Promise<ListPage<Schemas['DltTemplate']>>
 
 /** Senders that a send can use: addresses of verified domains, or verified numbers and sender ids. */
 const useSenders = (channel: 'email' | 'sms') =>
@@ -19,11 +24,10 @@ const useSenders = (channel: 'email' | 'sms') =>
     queryKey: ['blast', 'senders', channel],
     queryFn: async () => {
       if (channel === 'email') {
-        const { data } = await unwrap(api.GET('/api/internal/domains', first))
-        return data.filter(({ status }) => status === 'verified').map(({ name }) => `hello@${name}`)
+        const rows = await everyRow((cursor) => unwrap(api.GET('/api/internal/domains', longPage(cursor))))
+        return rows.filter(({ status }) => status === 'verified').map(({ name }) => `hello@${name}`)
       }
-      const { data } = (await unwrap(api.GET('/api/internal/phone-numbers', first))) as ListPage<Schemas['PhoneNumber']>
-      return data
+      return (await everyRow(readNumbers))
         .filter(({ status }) => status === 'verified')
         .flatMap(({ e164, sender_id }) => e164 ?? sender_id ?? [])
     },
@@ -33,10 +37,7 @@ const useApprovedDlt = (enabled: boolean) =>
   useQuery({
     queryKey: ['blast', 'dlt'],
     enabled,
-    queryFn: async () => {
-      const answer = await unwrap(api.GET('/api/internal/dlt/templates', first))
-      return (answer as ListPage<Schemas['DltTemplate']>).data.filter(({ status }) => status === 'approved')
-    },
+    queryFn: async () => (await everyRow(readDlt)).filter(({ status }) => status === 'approved'),
   })
 
 const NoSender = ({ sms }: { sms: boolean }) => (

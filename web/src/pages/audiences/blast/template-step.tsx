@@ -1,27 +1,15 @@
-import { useQuery } from '@tanstack/react-query'
-import { api, unwrap } from '../../../api/client.ts'
-import type { components } from '../../../api/schema.gen.ts'
+import { MailFrame } from '../../../mail/mail-frame.tsx'
 import { blasts } from '../../../strings/blasts.ts'
 import { buttonClasses } from '../../../ui/button.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
 import { Field } from '../../../ui/field.tsx'
-import { MailFrame } from '../../../ui/mail-frame.tsx'
 import { Select } from '../../../ui/select.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
-import type { ListPage } from '../../../ui/use-pages.ts'
+import { PlainText } from '../../messages/plain-text.tsx'
+import { type Template, useTemplateChoices } from '../../templates/template-data.ts'
 import type { StepProps } from './blast-steps.ts'
 
-type Template = components['schemas']['Template']
-
-/** The first hundred are enough for a list of choices. */
-export const useTemplates = () =>
-  useQuery({
-    queryKey: ['templates', 'choices'],
-    queryFn: async () =>
-      (await unwrap(api.GET('/api/internal/templates', { params: { query: { limit: '100' } } }))) as ListPage<Template>,
-  })
-
-const Preview = ({ template: { subject, html, text, slug } }: { template: Template }) => (
+const Preview = ({ template: { id, subject, html, text, slug } }: { template: Template }) => (
   <section aria-label={blasts.preview} className="flex flex-col gap-2">
     {subject && (
       <p className="text-sm">
@@ -29,19 +17,15 @@ const Preview = ({ template: { subject, html, text, slug } }: { template: Templa
         {subject}
       </p>
     )}
-    {html ? (
-      <MailFrame html={html} title={slug} />
-    ) : (
-      <pre className="whitespace-pre-wrap rounded-md border bg-surface p-3 font-sans text-sm">{text}</pre>
-    )}
+    {html ? <MailFrame of={id} html={html} title={slug} /> : <PlainText text={text ?? ''} />}
   </section>
 )
 
 export const TemplateStep = ({ blast, change }: StepProps) => {
-  const { data, error } = useTemplates()
+  const { data, error } = useTemplateChoices()
   if (error) return <ErrorNote error={error} />
   if (!data) return <Skeleton className="h-40 w-full" />
-  if (data.data.length === 0) {
+  if (data.length === 0) {
     return (
       <div className="flex flex-col items-start gap-3 text-sm">
         <p>{blasts.noTemplates}</p>
@@ -51,9 +35,9 @@ export const TemplateStep = ({ blast, change }: StepProps) => {
       </div>
     )
   }
-  const chosen = data.data.find(({ slug, channel }) => slug === blast.template && channel === blast.channel)
+  const chosen = data.find(({ slug, channel }) => slug === blast.template && channel === blast.channel)
   const choose = (id: string) => {
-    const template = data.data.find((one) => one.id === id)
+    const template = data.find((one) => one.id === id)
     change({ template: template?.slug ?? '', channel: template?.channel ?? 'email', variables: {} })
   }
   return (
@@ -64,7 +48,7 @@ export const TemplateStep = ({ blast, change }: StepProps) => {
           onValue={choose}
           options={[
             { value: '', label: blasts.chooseTemplate },
-            ...data.data.map(({ id, slug, channel }) => ({
+            ...data.map(({ id, slug, channel }) => ({
               value: id,
               label: `${slug} (${blasts.channels[channel]})`,
             })),

@@ -1,13 +1,13 @@
 import { blasts } from '../../../strings/blasts.ts'
 import { Field } from '../../../ui/field.tsx'
 import { Input, TextArea } from '../../../ui/input.tsx'
+import { useTemplateChoices } from '../../templates/template-data.ts'
 import { parsedJson, variableNames } from './blast-draft.ts'
 import type { StepProps } from './blast-steps.ts'
-import { useTemplates } from './template-step.tsx'
 
 export const VariablesStep = ({ blast, change }: StepProps) => {
-  const { data } = useTemplates()
-  const template = data?.data.find(({ slug, channel }) => slug === blast.template && channel === blast.channel)
+  const { data } = useTemplateChoices()
+  const template = data?.find(({ slug, channel }) => slug === blast.template && channel === blast.channel)
   const names = template ? variableNames([template.subject, template.html, template.text, blast.subjects]) : []
   return (
     <>

@@ -1,4 +1,4 @@
-import { errorOf, OfflineError } from '../../../api/api-error.ts'
+import { errorOf, OfflineError, readingFault } from '../../../api/api-error.ts'
 import type { components } from '../../../api/schema.gen.ts'
 
 export type ImportReport = components['schemas']['ImportReport']
@@ -16,7 +16,8 @@ export const uploadCsv = (
   request.upload.onprogress = ({ loaded, total }) => onProgress(total === 0 ? 1 : loaded / total)
   request.onerror = () => reject(new OfflineError())
   request.onload = async () => {
-    if (request.status === 200) return resolve(JSON.parse(request.responseText) as ImportReport)
+    const read = async () => JSON.parse(request.responseText) as ImportReport
+    if (request.status === 200) return read().then(resolve, (fault) => reject(readingFault(fault)))
     const headers = { 'x-request-id': request.getResponseHeader('x-request-id') ?? '' }
     reject(await errorOf(new Response(request.responseText, { status: request.status, headers })))
   }

@@ -66,7 +66,7 @@ export const columns: Column<Job>[] = [
     id: 'expires',
     header: exportsPage.expires,
     className: 'hidden md:table-cell',
-    cell: ({ expires_at }) => <RelativeTime at={expires_at} />,
+    cell: ({ expires_at }) => <RelativeTime due at={expires_at} />,
   },
   {
     id: 'file',

@@ -29,6 +29,7 @@ const NewKeyForm = ({ onClose, onCreated }: Props) => {
     })
   return (
     <KeyForm
+      inDialog
       values={draft.value}
       onChange={draft.change}
       form={form}
@@ -59,6 +60,7 @@ export const CreateKey = ({ open, onClose }: { open: boolean; onClose: () => voi
       onClose={close}
       title={secret ? apiKeys.created : apiKeys.createTitle(mode)}
       locked={secret !== undefined}
+      wide
     >
       <div className="mt-4">
         {secret ? (

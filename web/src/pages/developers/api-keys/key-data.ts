@@ -1,7 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../../../api/client.ts'
 import type { components, paths } from '../../../api/schema.gen.ts'
+import { serviceNow } from '../../../api/service-time.ts'
 import type { Mode } from '../../../shell/mode.ts'
+import { everyRow, longPage } from '../../../ui/every-row.ts'
 import { entriesOf, numberOf } from '../../../ui/list-text.ts'
 import { usePages } from '../../../ui/use-pages.ts'
 import { allScopes, isFullAccess, type Scope, sendingScopes } from './scope-list.ts'
@@ -18,11 +20,14 @@ export const useKeys = (environment: Mode) =>
     ),
   )
 
+export const readKey = (id: string): Promise<ApiKey> =>
+  unwrap(api.GET('/api/internal/api-keys/{id}', { params: { path: { id } } }))
+
 export const useDomainChoices = () =>
   useQuery({
     queryKey: ['domains', 'choices'],
-    queryFn: () => unwrap(api.GET('/api/internal/domains', { params: { query: { limit: '100' } } })),
-    select: ({ data }) => data.map(({ id, name }) => ({ value: id, label: name })),
+    queryFn: () => everyRow((cursor) => unwrap(api.GET('/api/internal/domains', longPage(cursor)))),
+    select: (rows) => rows.map(({ id, name }) => ({ value: id, label: name })),
   })
 
 export type KeyValues = {
@@ -82,5 +87,5 @@ export type KeyState = 'active' | 'revoked' | 'expired'
 
 export const stateOf = (key: ApiKey): KeyState => {
   if (key.revoked_at !== null) return 'revoked'
-  return key.expires_at !== null && Date.parse(key.expires_at) <= Date.now() ? 'expired' : 'active'
+  return key.expires_at !== null && Date.parse(key.expires_at) <= serviceNow() ? 'expired' : 'active'
 }

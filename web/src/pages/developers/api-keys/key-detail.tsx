@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
+import { serviceNow } from '../../../api/service-time.ts'
 import { apiKeys } from '../../../strings/api-keys.ts'
 import { ui } from '../../../strings/ui.ts'
 import { Badge } from '../../../ui/badge.tsx'
@@ -32,7 +33,10 @@ const Facts = ({ apiKey }: { apiKey: ApiKey }) => {
           { name: words.environment, value: apiKey.environment },
           { name: words.created, value: <RelativeTime at={apiKey.created_at} /> },
           { name: words.used, value: apiKey.last_used_at ? <RelativeTime at={apiKey.last_used_at} /> : apiKeys.never },
-          { name: words.expires, value: apiKey.expires_at ? <RelativeTime at={apiKey.expires_at} /> : apiKeys.never },
+          {
+            name: words.expires,
+            value: apiKey.expires_at ? <RelativeTime due at={apiKey.expires_at} /> : apiKeys.never,
+          },
           { name: words.rate, value: apiKey.rate_limit_per_minute },
           { name: words.tenant, value: apiKey.tenant_id && <Copyable text={apiKey.tenant_id} /> },
           { name: words.domains, value: apiKey.allowed_domain_ids?.map(nameOf).join(', ') ?? apiKeys.every },
@@ -84,7 +88,7 @@ const EditKey = ({ apiKey }: { apiKey: ApiKey }) => {
 
 const hourMs = 3_600_000
 const usedLately = ({ last_used_at }: ApiKey): boolean =>
-  last_used_at !== null && Date.now() - Date.parse(last_used_at) < hourMs
+  last_used_at !== null && serviceNow() - Date.parse(last_used_at) < hourMs
 
 const Revoke = ({ apiKey }: { apiKey: ApiKey }) => {
   const client = useQueryClient()

@@ -18,6 +18,8 @@ type Props = {
   actions: ReactNode
   /** For a key that exists: an empty expiry changes nothing. */
   editing?: boolean
+  /** In a dialog, where the form is longer than the screen. */
+  inDialog?: boolean
 }
 
 const AccessFields = ({ values, onChange, form }: Pick<Props, 'values' | 'onChange' | 'form'>) => (
@@ -93,10 +95,17 @@ const RestrictionFields = ({ values, onChange, form, editing }: Omit<Props, 'onS
   )
 }
 
-export const KeyForm = ({ onSubmit, actions, ...props }: Props) => {
+export const KeyForm = ({ onSubmit, actions, inDialog = false, ...props }: Props) => {
   const { values, onChange, form } = props
   return (
-    <Form onSubmit={onSubmit} error={form.rest} actions={actions} label={apiKeys.title}>
+    <Form
+      onSubmit={onSubmit}
+      error={form.rest}
+      actions={actions}
+      label={apiKeys.title}
+      wide={inDialog}
+      pinned={inDialog}
+    >
       <Field label={words.name} help={words.nameHelp} error={form.fault('name')}>
         <Input value={values.name} onChange={(event) => onChange({ name: event.target.value })} />
       </Field>

@@ -7,12 +7,14 @@ import { curl } from '../../../ui/curl.ts'
 import { Drawer } from '../../../ui/drawer.tsx'
 import { EmptyState } from '../../../ui/empty-state.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
+import { OpenedDetail } from '../../../ui/opened-detail.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { type Column, Table } from '../../../ui/table.tsx'
 import { Page } from '../../../ui/templates.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
+import { useOpened } from '../../../ui/use-opened.ts'
 import { CreateKey } from './create-key.tsx'
-import { type ApiKey, type KeyState, stateOf, useKeys } from './key-data.ts'
+import { type ApiKey, type KeyState, readKey, stateOf, useKeys } from './key-data.ts'
 import { KeyDetail } from './key-detail.tsx'
 import { isFullAccess, sendingScopes } from './scope-list.ts'
 
@@ -54,7 +56,7 @@ const ApiKeysPage = () => {
   const mode = useMode()
   const [{ open, tab, create }, change] = useFilters({ open: '', tab: 'details', create: '' })
   const { rows, error, more } = useKeys(mode)
-  const opened = rows?.find(({ id }) => id === open)
+  const opened = useOpened(['api-keys'], readKey, { id: open, rows })
   const createButton = (
     <Button
       look="primary"
@@ -88,12 +90,14 @@ const ApiKeysPage = () => {
         }
       />
       <CreateKey open={create !== ''} onClose={() => change({ create: '' })} />
-      <Drawer open={open !== ''} onClose={() => change({ open: '', tab: '' })} title={opened?.name ?? apiKeys.title}>
-        {opened ? (
-          <KeyDetail apiKey={opened} tab={tab} onTab={(now) => change({ tab: now })} />
-        ) : (
-          rows && <p className="text-muted text-sm">{apiKeys.gone}</p>
-        )}
+      <Drawer
+        open={open !== ''}
+        onClose={() => change({ open: '', tab: '' })}
+        title={opened.row?.name ?? apiKeys.title}
+      >
+        <OpenedDetail opened={opened} goneText={apiKeys.gone}>
+          {(key) => <KeyDetail apiKey={key} tab={tab} onTab={(now) => change({ tab: now })} />}
+        </OpenedDetail>
       </Drawer>
     </Page>
   )

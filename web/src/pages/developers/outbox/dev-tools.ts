@@ -1,5 +1,5 @@
 /** Calls the development tools. They are no routes of the dashboard, so their types are written here. */
-import { errorOf } from '../../../api/api-error.ts'
+import { askJson } from '../../../api/send.ts'
 
 export type OutboxEntry = {
   id: string
@@ -15,16 +15,17 @@ export type OutboxEntry = {
   at: string
 }
 
-const ask = async <T>(path: string, body?: unknown): Promise<T> => {
+const ask = <T>(path: string, body?: unknown): Promise<T> => {
   const headers = { 'content-type': 'application/json' }
   const init = body === undefined ? {} : { method: 'POST', headers, body: JSON.stringify(body) }
-  const response = await fetch(`/api/dev/${path}`, init)
-  if (!response.ok) throw await errorOf(response)
-  return response.json() as Promise<T>
+  return askJson(`/api/dev/${path}`, init)
 }
 
 export const readOutbox = (channel: string, to: string): Promise<{ data: OutboxEntry[] }> =>
   ask(`outbox?${new URLSearchParams({ channel, to })}`)
+
+export const readOutboxEntry = async (which: { id: string } | { message_id: string }): Promise<OutboxEntry | null> =>
+  (await ask<{ data: OutboxEntry[] }>(`outbox?${new URLSearchParams(which)}`)).data[0] ?? null
 
 export const moveClock = (change: { advance_seconds: number } | { reset: true }): Promise<{ now: string }> =>
   ask('clock', change)

@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { Inbox } from 'lucide-react'
 import { ApiError } from '../../../api/api-error.ts'
+import { MailFrame } from '../../../mail/mail-frame.tsx'
 import { messages } from '../../../strings/messages.ts'
 import { outbox } from '../../../strings/outbox.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Drawer } from '../../../ui/drawer.tsx'
 import { EmptyState } from '../../../ui/empty-state.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
-import { MailFrame } from '../../../ui/mail-frame.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { SearchInput } from '../../../ui/search-input.tsx'
 import { Select } from '../../../ui/select.tsx'
@@ -16,7 +16,7 @@ import { Tabs } from '../../../ui/tabs.tsx'
 import { FilterBar, Page } from '../../../ui/templates.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
 import { ClockAndTasks } from './clock-and-tasks.tsx'
-import { type OutboxEntry, readOutbox } from './dev-tools.ts'
+import { type OutboxEntry, readOutbox, readOutboxEntry } from './dev-tools.ts'
 
 const columns: Column<OutboxEntry>[] = [
   { id: 'to', header: outbox.columns.to, className: 'max-sm:max-w-32', cell: ({ to }) => to.join(', ') },
@@ -34,7 +34,13 @@ const Entry = ({ entry, tab, onTab }: { entry: OutboxEntry; tab: string; onTab: 
   const { tabs: words } = outbox
   const tabs = [
     ...(entry.html
-      ? [{ id: 'preview', label: words.preview, panel: <MailFrame html={entry.html} title={messages.bodyTitle} /> }]
+      ? [
+          {
+            id: 'preview',
+            label: words.preview,
+            panel: <MailFrame of={entry.id} html={entry.html} title={messages.bodyTitle} />,
+          },
+        ]
       : []),
     { id: 'text', label: words.text, panel: <CodeBlock label={words.text} code={text} /> },
     ...(entry.raw
@@ -52,6 +58,14 @@ const OutboxPage = () => {
     queryFn: () => readOutbox(channel, to),
     refetchInterval: ({ state }) => (state.error ? false : 3_000),
   })
+  const known = data?.data.find(({ id }) => id === open)
+  // An older entry. The list has the newest only.
+  const older = useQuery({
+    queryKey: ['outbox', 'one', open],
+    queryFn: () => readOutboxEntry({ id: open }),
+    enabled: open !== '' && data !== undefined && known === undefined,
+  })
+  const opened = known ?? older.data ?? undefined
   if (error instanceof ApiError && error.status === 404) {
     return (
       <Page title={outbox.title}>
@@ -59,7 +73,6 @@ const OutboxPage = () => {
       </Page>
     )
   }
-  const opened = data?.data.find(({ id }) => id === open)
   return (
     <Page title={outbox.title} description={outbox.about}>
       <ClockAndTasks />

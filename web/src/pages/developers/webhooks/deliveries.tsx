@@ -5,17 +5,28 @@ import { api, unwrap } from '../../../api/client.ts'
 import { webhooks } from '../../../strings/webhooks.ts'
 import { StatusDot } from '../../../ui/badge.tsx'
 import { Button } from '../../../ui/button.tsx'
+import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Copyable } from '../../../ui/copy-button.tsx'
-import { DetailList } from '../../../ui/detail-list.tsx'
+import { DetailList, type Fact } from '../../../ui/detail-list.tsx'
 import { EmptyState } from '../../../ui/empty-state.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
+import { OpenedDetail } from '../../../ui/opened-detail.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { Select } from '../../../ui/select.tsx'
 import { type Column, Table } from '../../../ui/table.tsx'
 import { Timeline } from '../../../ui/timeline.tsx'
 import { toast, toastError } from '../../../ui/toasts.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
-import { type Delivery, deliveryTones, useDeliveries } from './webhook-data.ts'
+import { useOpened } from '../../../ui/use-opened.ts'
+import { Pairs } from '../../messages/pairs.tsx'
+import {
+  type Delivery,
+  type DeliveryDetail,
+  deliveryTones,
+  readAgainMs,
+  readDelivery,
+  useDeliveries,
+} from './webhook-data.ts'
 
 const words = webhooks.deliveries
 
@@ -91,36 +102,70 @@ const Replay = ({ delivery, onReplayed }: { delivery: Delivery; onReplayed: (id:
   )
 }
 
-type DetailProps = { delivery: Delivery; onOpen: (id: string) => void }
-
-const DeliveryDetail = ({ delivery, onOpen }: DetailProps) => (
-  <div className="flex flex-col gap-4">
-    <div className="flex flex-wrap items-center justify-between gap-2">
-      <Button look="quiet" icon={<ArrowLeft aria-hidden className="size-3.5" />} onClick={() => onOpen('')}>
-        {words.back}
-      </Button>
-      <Replay delivery={delivery} onReplayed={onOpen} />
-    </div>
-    <DetailList
-      facts={[
-        { name: words.columns.event, value: <code>{delivery.event}</code> },
+const factsOf = (delivery: DeliveryDetail): Fact[] => [
+  { name: words.columns.event, value: <code>{delivery.event}</code> },
+  {
+    name: words.columns.status,
+    value: <StatusDot tone={deliveryTones[delivery.status]}>{words.statuses[delivery.status]}</StatusDot>,
+  },
+  ...(delivery.message_id
+    ? [
         {
-          name: words.columns.status,
-          value: <StatusDot tone={deliveryTones[delivery.status]}>{words.statuses[delivery.status]}</StatusDot>,
+          name: words.message,
+          value: (
+            <a href={`/messages?open=${delivery.message_id}`} className="font-mono text-xs underline">
+              {delivery.message_id}
+            </a>
+          ),
         },
-        { name: 'Id', value: <Copyable text={delivery.id} /> },
-        { name: words.endpoint, value: <Copyable text={delivery.endpoint_id} /> },
-        { name: words.columns.created, value: <RelativeTime at={delivery.created_at} /> },
-        ...(delivery.next_attempt_at
-          ? [{ name: words.next, value: <RelativeTime at={delivery.next_attempt_at} /> }]
-          : []),
-        ...(delivery.replay_of ? [{ name: words.replayOf, value: <Copyable text={delivery.replay_of} /> }] : []),
-        ...(delivery.replayed_as ? [{ name: words.replayedAs, value: <Copyable text={delivery.replayed_as} /> }] : []),
-      ]}
-    />
-    <Attempts attempts={delivery.attempts} />
-  </div>
-)
+      ]
+    : []),
+  { name: 'Id', value: <Copyable text={delivery.id} /> },
+  { name: words.endpoint, value: <Copyable text={delivery.endpoint_id} /> },
+  { name: words.columns.created, value: <RelativeTime at={delivery.created_at} /> },
+  ...(delivery.next_attempt_at
+    ? [{ name: words.next, value: <RelativeTime due at={delivery.next_attempt_at} /> }]
+    : []),
+  ...(delivery.replay_of ? [{ name: words.replayOf, value: <Copyable text={delivery.replay_of} /> }] : []),
+  ...(delivery.replayed_as ? [{ name: words.replayedAs, value: <Copyable text={delivery.replayed_as} /> }] : []),
+]
+
+/** The request as an endpoint gets it. */
+const Sent = ({ headers, payload }: Pick<DeliveryDetail, 'headers' | 'payload'>) => {
+  const shown = Object.entries(headers).map(([name, value]) => [name, value ?? words.ofAttempt])
+  return (
+    <>
+      <Pairs title={words.headers} pairs={Object.fromEntries(shown)} />
+      <section>
+        <h3 className="mb-1.5 font-medium text-sm">{words.payload}</h3>
+        <CodeBlock label={words.payload} code={JSON.stringify(payload, null, 2)} />
+      </section>
+    </>
+  )
+}
+
+const OpenDelivery = ({ id, onOpen }: { id: string; onOpen: (id: string) => void }) => {
+  const opened = useOpened(['webhook-deliveries'], readDelivery, { id, refetchInterval: readAgainMs })
+  return (
+    <div className="flex flex-col gap-4">
+      <div className="flex flex-wrap items-center justify-between gap-2">
+        <Button look="quiet" icon={<ArrowLeft aria-hidden className="size-3.5" />} onClick={() => onOpen('')}>
+          {words.back}
+        </Button>
+        {opened.row && <Replay delivery={opened.row} onReplayed={onOpen} />}
+      </div>
+      <OpenedDetail opened={opened} goneText={words.gone}>
+        {(delivery) => (
+          <>
+            <DetailList facts={factsOf(delivery)} />
+            <Attempts attempts={delivery.attempts} />
+            <Sent headers={delivery.headers} payload={delivery.payload} />
+          </>
+        )}
+      </OpenedDetail>
+    </div>
+  )
+}
 
 type BrowserProps = {
   list: ReturnType<typeof useDeliveries>
@@ -132,10 +177,9 @@ type BrowserProps = {
   emptyHelp: string
 }
 
-/** A list of deliveries, and one of them with its attempts. */
+/** A list of deliveries, and one of them with its attempts and what was sent. */
 export const DeliveryBrowser = ({ list: { rows, error, more }, opened, onOpen, filters, emptyHelp }: BrowserProps) => {
-  const shown = rows?.find(({ id }) => id === opened)
-  if (shown) return <DeliveryDetail delivery={shown} onOpen={onOpen} />
+  if (opened !== '') return <OpenDelivery key={opened} id={opened} onOpen={onOpen} />
   return (
     <div className="flex flex-col gap-3">
       {filters}

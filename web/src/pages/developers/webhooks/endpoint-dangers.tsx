@@ -10,6 +10,7 @@ import { SecretOnce } from '../../../ui/secret-once.tsx'
 import { Select } from '../../../ui/select.tsx'
 import { Section } from '../../../ui/templates.tsx'
 import { toast } from '../../../ui/toasts.tsx'
+import { refreshWithout } from '../../../ui/use-opened.ts'
 import type { Endpoint } from './webhook-data.ts'
 
 /** Makes a new signing secret and shows it once. */
@@ -72,7 +73,7 @@ const Remove = ({ endpoint, onRemoved }: { endpoint: Endpoint; onRemoved: () => 
     await unwrap(api.DELETE('/api/internal/webhooks', { params: { query: { id: endpoint.id } } }))
     onRemoved()
     toast(webhooks.removed)
-    await client.invalidateQueries({ queryKey: ['webhooks'] })
+    await refreshWithout(client, ['webhooks'], endpoint.id)
   }
   return (
     <>

@@ -6,13 +6,15 @@ import { curl } from '../../../ui/curl.ts'
 import { Drawer } from '../../../ui/drawer.tsx'
 import { EmptyState } from '../../../ui/empty-state.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
+import { OpenedDetail } from '../../../ui/opened-detail.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { type Column, Table } from '../../../ui/table.tsx'
 import { Page } from '../../../ui/templates.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
+import { useOpened } from '../../../ui/use-opened.ts'
 import { CreateEndpoint } from './create-endpoint.tsx'
 import { EndpointDetail } from './endpoint-detail.tsx'
-import { type Endpoint, endpointState, useEndpoints } from './webhook-data.ts'
+import { type Endpoint, endpointState, readEndpoint, useEndpoints } from './webhook-data.ts'
 
 const columns: Column<Endpoint>[] = [
   { id: 'url', header: webhooks.columns.url, cell: ({ url }) => <span className="font-mono text-xs">{url}</span> },
@@ -51,7 +53,7 @@ const closed = { open: '', tab: '', delivery: '', status: '' }
 const WebhooksPage = () => {
   const [{ open, tab, create }, change] = useFilters({ ...closed, tab: 'deliveries', create: '' })
   const { rows, error, more } = useEndpoints()
-  const opened = rows?.find(({ id }) => id === open)
+  const opened = useOpened(['webhooks'], readEndpoint, { id: open, rows })
   const createButton = (
     <Button
       look="primary"
@@ -85,18 +87,18 @@ const WebhooksPage = () => {
         }
       />
       <CreateEndpoint open={create !== ''} onClose={() => change({ create: '' })} />
-      <Drawer open={open !== ''} onClose={() => change(closed)} title={opened?.url ?? webhooks.title}>
-        {opened ? (
-          <EndpointDetail
-            key={opened.id}
-            endpoint={opened}
-            tab={tab}
-            onTab={(now) => change({ tab: now })}
-            onRemoved={() => change(closed)}
-          />
-        ) : (
-          rows && <p className="text-muted text-sm">{webhooks.gone}</p>
-        )}
+      <Drawer open={open !== ''} onClose={() => change(closed)} title={opened.row?.url ?? webhooks.title}>
+        <OpenedDetail opened={opened} goneText={webhooks.gone}>
+          {(endpoint) => (
+            <EndpointDetail
+              key={endpoint.id}
+              endpoint={endpoint}
+              tab={tab}
+              onTab={(now) => change({ tab: now })}
+              onRemoved={() => change(closed)}
+            />
+          )}
+        </OpenedDetail>
       </Drawer>
     </Page>
   )

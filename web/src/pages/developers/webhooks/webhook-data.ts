@@ -6,11 +6,21 @@ import { usePages } from '../../../ui/use-pages.ts'
 
 export type Endpoint = components['schemas']['Webhook']
 export type Delivery = components['schemas']['WebhookDelivery']
+export type DeliveryDetail = components['schemas']['WebhookDeliveryDetail']
 
 export const useEndpoints = () =>
   usePages(['webhooks'], (cursor) =>
     unwrap(api.GET('/api/internal/webhooks', { params: { query: { limit: '100', ...(cursor && { cursor }) } } })),
   )
+
+export const readEndpoint = (id: string): Promise<Endpoint> =>
+  unwrap(api.GET('/api/internal/webhooks/{id}', { params: { path: { id } } }))
+
+export const readDelivery = (id: string): Promise<DeliveryDetail> =>
+  unwrap(api.GET('/api/internal/webhook-deliveries/{id}', { params: { path: { id } } }))
+
+/** Deliveries are attempted in the background. */
+export const readAgainMs = 5_000
 
 export const useDeliveries = (endpointId: string, status: string) =>
   usePages(
@@ -28,7 +38,7 @@ export const useDeliveries = (endpointId: string, status: string) =>
           },
         }),
       ),
-    { refetchInterval: 5_000 },
+    { refetchInterval: readAgainMs },
   )
 
 export const deliveryTones: Record<Delivery['status'], Tone> = {

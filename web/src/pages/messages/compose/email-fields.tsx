@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../../../api/client.ts'
 import { compose } from '../../../strings/compose.ts'
+import { everyRow, longPage } from '../../../ui/every-row.ts'
 import { Field } from '../../../ui/field.tsx'
 import { Input, TextArea } from '../../../ui/input.tsx'
 import type { Faults, MessageDraft } from './message-draft.ts'
@@ -10,10 +11,10 @@ export type FieldsProps = { draft: MessageDraft; change: (part: Partial<MessageD
 const useVerifiedDomains = (): string[] => {
   const { data } = useQuery({
     queryKey: ['domains', 'verified'],
-    queryFn: () => unwrap(api.GET('/api/internal/domains', { params: { query: { limit: '100' } } })),
+    queryFn: () => everyRow((cursor) => unwrap(api.GET('/api/internal/domains', longPage(cursor)))),
     staleTime: 60_000,
   })
-  return data?.data.filter(({ status }) => status === 'verified').map(({ name }) => name) ?? []
+  return data?.filter(({ status }) => status === 'verified').map(({ name }) => name) ?? []
 }
 
 export const EmailAddresses = ({ draft, change, faults }: FieldsProps) => {
@@ -55,19 +56,24 @@ export const EmailAddresses = ({ draft, change, faults }: FieldsProps) => {
   )
 }
 
-export const EmailContent = ({ draft, change, faults }: FieldsProps) => (
-  <>
-    <Field label={compose.text} help={compose.textHelp} error={faults.of('text')}>
-      <TextArea value={draft.text} rows={6} onChange={(event) => change({ text: event.target.value })} />
-    </Field>
-    <Field label={compose.html} optional error={faults.of('html')}>
-      <TextArea
-        value={draft.html}
-        rows={8}
-        spellCheck={false}
-        className="font-mono"
-        onChange={(event) => change({ html: event.target.value })}
-      />
-    </Field>
-  </>
-)
+/** An email without content is refused for its HTML, although a text is enough. */
+export const EmailContent = ({ draft, change, faults }: FieldsProps) => {
+  const ofHtml = faults.of('html')
+  const isEmpty = draft.html === ''
+  return (
+    <>
+      <Field label={compose.text} help={compose.textHelp} error={faults.of('text') ?? (isEmpty ? ofHtml : undefined)}>
+        <TextArea value={draft.text} rows={6} onChange={(event) => change({ text: event.target.value })} />
+      </Field>
+      <Field label={compose.html} optional error={isEmpty ? undefined : ofHtml}>
+        <TextArea
+          value={draft.html}
+          rows={8}
+          spellCheck={false}
+          className="font-mono"
+          onChange={(event) => change({ html: event.target.value })}
+        />
+      </Field>
+    </>
+  )
+}

@@ -1,35 +1,28 @@
 import { compose } from '../../../strings/compose.ts'
+import { ui } from '../../../strings/ui.ts'
 import { Field } from '../../../ui/field.tsx'
 import { Input, TextArea } from '../../../ui/input.tsx'
+import { SearchInput } from '../../../ui/search-input.tsx'
 import { Select } from '../../../ui/select.tsx'
 import { useTenantChoices } from '../../../ui/tenant-filter.tsx'
 import type { FieldsProps } from './email-fields.tsx'
 import { readMetadata } from './message-draft.ts'
 
-/** An org with more tenants than a list can show types an id. One without tenants sees nothing. */
+/** An org without tenants sees nothing. */
 export const TenantField = ({ draft, change, faults }: FieldsProps) => {
-  const data = useTenantChoices()
-  if (!data || (data.data.length === 0 && draft.tenant === '')) return null
-  const active = data.data.filter(({ id, status }) => status === 'active' || id === draft.tenant)
+  const choices = useTenantChoices(draft.tenant, ({ status }) => status === 'active')
+  if (!choices) return null
   return (
-    <Field label={compose.tenant} optional help={compose.tenantHelp} error={faults.of('tenant_id')}>
-      {data.has_more ? (
-        <Input
-          value={draft.tenant}
-          placeholder="ten_…"
-          onChange={(event) => change({ tenant: event.target.value.trim() })}
-        />
-      ) : (
+    <>
+      {choices.search && <SearchInput label={ui.findTenant} {...choices.search} />}
+      <Field label={compose.tenant} optional help={compose.tenantHelp} error={faults.of('tenant_id')}>
         <Select
           value={draft.tenant}
           onValue={(tenant) => change({ tenant })}
-          options={[
-            { value: '', label: compose.noTenant },
-            ...active.map(({ id, name }) => ({ value: id, label: name })),
-          ]}
+          options={[{ value: '', label: compose.noTenant }, ...choices.options]}
         />
-      )}
-    </Field>
+      </Field>
+    </>
   )
 }
 

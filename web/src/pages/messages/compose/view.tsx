@@ -12,13 +12,13 @@ import { Field } from '../../../ui/field.tsx'
 import { Input, TextArea } from '../../../ui/input.tsx'
 import { Select } from '../../../ui/select.tsx'
 import { Form, Page, Section } from '../../../ui/templates.tsx'
-import { useTenantChoices } from '../../../ui/tenant-filter.tsx'
+import { useTenant } from '../../../ui/tenant-filter.tsx'
 import { toast } from '../../../ui/toasts.tsx'
 import { useDraft } from '../../../ui/use-draft.ts'
 import { useNavigateFromHere } from '../../../ui/use-navigate-from-here.ts'
 import { useSubmit } from '../../sign-in/use-submit.ts'
 import { readVariables } from '../../templates/editor/variables-field.tsx'
-import { useTemplates } from '../../templates/template-data.ts'
+import { useTemplateChoices } from '../../templates/template-data.ts'
 import { attachmentsOf, filesFault, namedAttachments } from './attached-files.ts'
 import { EmailAddresses, EmailContent, type FieldsProps } from './email-fields.tsx'
 import { FileField } from './file-field.tsx'
@@ -41,10 +41,10 @@ const shownFields = (draft: MessageDraft): string[] => [
   ...(draft.template ? ['variables'] : draft.channel === 'email' ? ['html', 'text'] : ['body']),
 ]
 
-/** Content that is written here, or one of the newest templates. */
+/** Content that is written here, or a template. */
 const ContentFields = (props: FieldsProps) => {
   const { draft, change, faults } = props
-  const { rows = [] } = useTemplates(draft.channel)
+  const { data: rows = [] } = useTemplateChoices(draft.channel)
   const slugs = [...new Set([...rows.map(({ slug }) => slug), draft.template].filter(Boolean))]
   const { fault } = readVariables(draft.variables)
   return (
@@ -107,7 +107,7 @@ const problemOf = (draft: MessageDraft, files: readonly File[]): string | undefi
 
 /** The API takes the tenant from a header, with the identifier that the customer chose. */
 const ApiRequest = ({ draft, files }: { draft: MessageDraft; files: readonly File[] }) => {
-  const tenant = useTenantChoices()?.data.find(({ id }) => id === draft.tenant)
+  const { data: tenant } = useTenant(draft.tenant)
   const code = curl(
     'POST',
     draft.channel === 'email' ? '/emails' : '/sms',
@@ -140,6 +140,8 @@ const ComposePage = () => {
         wide
         onSubmit={form.send}
         error={faults.rest}
+        failure={form.error}
+        wrongTitle={compose.notSent}
         actions={
           <>
             <Button

@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { Download } from 'lucide-react'
+import { MailFrame } from '../../../mail/mail-frame.tsx'
 import { inbound } from '../../../strings/inbound.ts'
 import { StatusDot } from '../../../ui/badge.tsx'
 import { buttonClasses } from '../../../ui/button.tsx'
@@ -9,7 +10,6 @@ import { Copyable } from '../../../ui/copy-button.tsx'
 import { curl } from '../../../ui/curl.ts'
 import { DetailList, type Fact } from '../../../ui/detail-list.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
-import { MailFrame } from '../../../ui/mail-frame.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
 import { type Tab, Tabs } from '../../../ui/tabs.tsx'
@@ -69,7 +69,7 @@ const Content = ({ message }: { message: Inbound }) => {
   const html = message.channel === 'email' ? message.html : null
   return (
     <div className="flex flex-col gap-5">
-      {html && <MailFrame html={html} title={inbound.bodyTitle} />}
+      {html && <MailFrame of={message.id} html={html} title={inbound.bodyTitle} />}
       {!html && (text ? <PlainText text={text} /> : <p className="text-muted text-sm">{inbound.noContent}</p>)}
       {message.channel === 'email' ? <Attachments {...message} /> : <Media {...message} />}
     </div>

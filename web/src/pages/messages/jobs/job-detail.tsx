@@ -50,7 +50,7 @@ const Winner = ({ winner }: { winner: NonNullable<Job['winner']> }) => (
     <p className="text-muted text-sm">
       {winner.variant === null ? (
         <>
-          {jobs.winnerOpen(winner.test_percent, winner.by)} {jobs.decides} <RelativeTime at={winner.decides_at} />.
+          {jobs.winnerOpen(winner.test_percent, winner.by)} {jobs.decides} <RelativeTime due at={winner.decides_at} />.
         </>
       ) : (
         jobs.winnerChosen(winner.variant)
@@ -86,8 +86,8 @@ const Details = ({ job }: { job: Job }) => (
       { name: words.total, value: count(job.total) },
       { name: words.suppressed, value: count(job.suppressed) },
       { name: words.deferred, value: count(job.deferred_quiet_hours) },
-      { name: words.starts, value: <RelativeTime at={job.starts_at} /> },
-      { name: words.ends, value: <RelativeTime at={job.ends_at} /> },
+      { name: words.starts, value: <RelativeTime due at={job.starts_at} /> },
+      { name: words.ends, value: <RelativeTime due at={job.ends_at} /> },
       { name: words.created, value: <RelativeTime at={job.created_at} /> },
       { name: words.started, value: <RelativeTime at={job.started_at} /> },
       { name: words.completed, value: <RelativeTime at={job.completed_at} /> },

@@ -5,6 +5,7 @@ import { useSession } from '../../../api/session.ts'
 import { grants } from '../../../strings/oauth.ts'
 import { shell } from '../../../strings/shell.ts'
 import { EmptyState } from '../../../ui/empty-state.tsx'
+import { everyRow, longPage } from '../../../ui/every-row.ts'
 import { Tabs } from '../../../ui/tabs.tsx'
 import { Page } from '../../../ui/templates.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
@@ -34,14 +35,14 @@ const OwnGrants = () => {
   )
 }
 
-/** The addresses of members. A person beyond the first hundred is shown by id. */
+/** The addresses of members. */
 const useMemberNames = (enabled: boolean) => {
   const { data } = useQuery({
     queryKey: ['member-names'],
-    queryFn: () => unwrap(api.GET('/api/internal/team/members', { params: { query: { limit: '100' } } })),
+    queryFn: () => everyRow((cursor) => unwrap(api.GET('/api/internal/team/members', longPage(cursor)))),
     enabled,
   })
-  return new Map(data?.data.map(({ user_id, email }) => [user_id, email]))
+  return new Map(data?.map(({ user_id, email }) => [user_id, email]))
 }
 
 const OrgGrants = () => {

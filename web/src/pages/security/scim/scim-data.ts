@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../../../api/client.ts'
 import type { operations } from '../../../api/schema.gen.ts'
+import { serviceNow } from '../../../api/service-time.ts'
 import { usePages } from '../../../ui/use-pages.ts'
 
 export type ScimToken =
@@ -20,4 +21,4 @@ export const useMapping = () =>
   useQuery({ queryKey: mappingKey, queryFn: () => unwrap(api.GET('/api/internal/scim/mapping')) })
 
 export const hasExpired = ({ expires_at }: ScimToken): boolean =>
-  expires_at !== null && Date.parse(expires_at) <= Date.now()
+  expires_at !== null && Date.parse(expires_at) <= serviceNow()

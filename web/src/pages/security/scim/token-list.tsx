@@ -35,7 +35,7 @@ const columnsOf = (onRevoke: (token: ScimToken) => void): Column<ScimToken>[] =>
     id: 'expires',
     header: scim.expiresAt,
     className: 'hidden md:table-cell',
-    cell: ({ expires_at }) => (expires_at ? <RelativeTime at={expires_at} /> : scim.never),
+    cell: ({ expires_at }) => (expires_at ? <RelativeTime due at={expires_at} /> : scim.never),
   },
   {
     id: 'used',

@@ -92,6 +92,7 @@ export const brandKind: SenderKind<Brand> = {
     const query = { limit: '50', environment, ...(cursor && { cursor }) }
     return (await unwrap(api.GET(path, { params: { query } }))) as ListPage<Brand>
   },
+  read: async (id) => (await unwrap(api.GET(path, byId(id)))) as Brand,
   add: (body) => unwrap(api.POST(path, { body: body as components['schemas']['CreateBrand'] })),
   change: (id, body) => unwrap(api.PATCH(path, { ...byId(id), body: body as never })),
   check: async (id) => (await unwrap(api.PATCH(path, { ...byId(id), body: {} as never }))) as Brand,

@@ -91,6 +91,7 @@ export const campaignKind: SenderKind<Campaign> = {
     const query = { limit: '50', environment, ...(cursor && { cursor }) }
     return (await unwrap(api.GET(path, { params: { query } }))) as ListPage<Campaign>
   },
+  read: async (id) => (await unwrap(api.GET(path, byId(id)))) as Campaign,
   add: (body) => unwrap(api.POST(path, { body: body as NewCampaign })),
   check: (id) => unwrap(api.PATCH(path, { ...byId(id), body: {} })),
   remove: (id) => unwrap(api.DELETE(path, byId(id))),

@@ -48,6 +48,7 @@ export const entityKind: SenderKind<Schemas['DltEntity']> = {
   facts: ({ entity_id }) => [{ name: dlt.entityId, value: entity_id }],
   load: async (cursor) =>
     (await unwrap(api.GET('/api/internal/dlt/entities', pageOf(cursor)))) as ListPage<Schemas['DltEntity']>,
+  read: async (id) => (await unwrap(api.GET('/api/internal/dlt/entities', byId(id)))) as Schemas['DltEntity'],
   add: (body) => unwrap(api.POST('/api/internal/dlt/entities', { body: body as Schemas['CreateDltEntity'] })),
   remove: (id) => unwrap(api.DELETE('/api/internal/dlt/entities', byId(id))),
   deleteHelp: dlt.delete,
@@ -78,6 +79,7 @@ export const headerKind: SenderKind<Schemas['DltHeader']> = {
   ],
   load: async (cursor) =>
     (await unwrap(api.GET('/api/internal/dlt/headers', pageOf(cursor)))) as ListPage<Schemas['DltHeader']>,
+  read: async (id) => (await unwrap(api.GET('/api/internal/dlt/headers', byId(id)))) as Schemas['DltHeader'],
   add: (body) => unwrap(api.POST('/api/internal/dlt/headers', { body: body as Schemas['CreateDltHeader'] })),
   remove: (id) => unwrap(api.DELETE('/api/internal/dlt/headers', byId(id))),
   deleteHelp: dlt.delete,
@@ -117,6 +119,7 @@ export const templateKind: SenderKind<Schemas['DltTemplate']> = {
   ],
   load: async (cursor) =>
     (await unwrap(api.GET('/api/internal/dlt/templates', pageOf(cursor)))) as ListPage<Schemas['DltTemplate']>,
+  read: async (id) => (await unwrap(api.GET('/api/internal/dlt/templates', byId(id)))) as Schemas['DltTemplate'],
   add: (body) => unwrap(api.POST('/api/internal/dlt/templates', { body: body as Schemas['CreateDltTemplate'] })),
   remove: (id) => unwrap(api.DELETE('/api/internal/dlt/templates', byId(id))),
   deleteHelp: dlt.delete,

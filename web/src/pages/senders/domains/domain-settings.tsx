@@ -11,6 +11,7 @@ import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { Select } from '../../../ui/select.tsx'
 import { Form, Section } from '../../../ui/templates.tsx'
 import { toast } from '../../../ui/toasts.tsx'
+import { refreshWithout } from '../../../ui/use-opened.ts'
 import { useSubmit } from '../../sign-in/use-submit.ts'
 import { type Domain, type Region, regionOptions } from './domain-data.ts'
 
@@ -111,7 +112,7 @@ const Warmup = ({ domain }: { domain: Domain }) => {
             className="h-1.5 w-full accent-accent-solid"
           />
           <span className="text-muted text-xs">
-            {domains.warmupEnds} <RelativeTime at={warmup.ends_at} />
+            {domains.warmupEnds} <RelativeTime due at={warmup.ends_at} />
           </span>
         </div>
       ) : (
@@ -128,7 +129,7 @@ const Remove = ({ domain, onRemoved }: { domain: Domain; onRemoved: () => void }
     await unwrap(api.DELETE('/api/internal/domains', { params: { query: { id: domain.id } } }))
     onRemoved()
     toast(domains.removed)
-    await client.invalidateQueries({ queryKey: ['domains'] })
+    await refreshWithout(client, ['domains'], domain.id)
   }
   return (
     <>

@@ -6,12 +6,14 @@ import { curl } from '../../../ui/curl.ts'
 import { Drawer } from '../../../ui/drawer.tsx'
 import { EmptyState } from '../../../ui/empty-state.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
+import { OpenedDetail } from '../../../ui/opened-detail.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { type Column, Table } from '../../../ui/table.tsx'
 import { Page } from '../../../ui/templates.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
+import { useOpened } from '../../../ui/use-opened.ts'
 import { AddDomain } from './add-domain.tsx'
-import { type Domain, domainTones, useDomains } from './domain-data.ts'
+import { checkedAgainMs, type Domain, domainTones, readDomain, useDomains } from './domain-data.ts'
 import { DomainDetail } from './domain-detail.tsx'
 
 const columns: Column<Domain>[] = [
@@ -47,7 +49,7 @@ const closed = { open: '', tab: '' }
 const DomainsPage = () => {
   const [{ open, tab, create }, change] = useFilters({ open: '', tab: 'records', create: '' })
   const { rows, error, more } = useDomains()
-  const opened = rows?.find(({ id }) => id === open)
+  const opened = useOpened(['domains'], readDomain, { id: open, rows, refetchInterval: checkedAgainMs })
   const createButton = (
     <Button
       look="primary"
@@ -85,18 +87,18 @@ const DomainsPage = () => {
         onClose={() => change({ create: '' })}
         onAdded={(id) => change({ ...closed, create: '', open: id })}
       />
-      <Drawer open={open !== ''} onClose={() => change(closed)} title={opened?.name ?? domains.title}>
-        {opened ? (
-          <DomainDetail
-            key={opened.id}
-            domain={opened}
-            tab={tab}
-            onTab={(now) => change({ tab: now })}
-            onRemoved={() => change(closed)}
-          />
-        ) : (
-          rows && <p className="text-muted text-sm">{domains.gone}</p>
-        )}
+      <Drawer open={open !== ''} onClose={() => change(closed)} title={opened.row?.name ?? domains.title}>
+        <OpenedDetail opened={opened} goneText={domains.gone}>
+          {(domain) => (
+            <DomainDetail
+              key={domain.id}
+              domain={domain}
+              tab={tab}
+              onTab={(now) => change({ tab: now })}
+              onRemoved={() => change(closed)}
+            />
+          )}
+        </OpenedDetail>
       </Drawer>
     </Page>
   )

@@ -111,6 +111,7 @@ export const numberKind: SenderKind<PhoneNumber> = {
     const query = { limit: '50', environment, ...(cursor && { cursor }) }
     return (await unwrap(api.GET(path, { params: { query } }))) as ListPage<PhoneNumber>
   },
+  read: async (id) => (await unwrap(api.GET(path, byId(id)))) as PhoneNumber,
   add: (body) => unwrap(api.POST(path, { body: body as NewNumber })),
   change: (id, body) => unwrap(api.PATCH(path, { ...byId(id), body: body as never })),
   canChange: ({ kind }) => kind === 'number',

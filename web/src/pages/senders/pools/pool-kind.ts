@@ -50,6 +50,7 @@ export const poolKind: SenderKind<Pool> = {
     const query = { limit: '50', ...(cursor && { cursor }) }
     return (await unwrap(api.GET(path, { params: { query } }))) as ListPage<Pool>
   },
+  read: async (id) => (await unwrap(api.GET(path, { params: { query: { id } } }))) as Pool,
   add: (body) => unwrap(api.POST(path, { body: { phone_number_ids: [], ...body } as never })),
   change: (id, body) => unwrap(api.PATCH(`${path}/{id}`, { params: { path: { id } }, body })),
   remove: (id) => unwrap(api.DELETE(`${path}/{id}`, { params: { path: { id } } })),

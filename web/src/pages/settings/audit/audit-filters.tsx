@@ -3,6 +3,7 @@ import { useEffect, useId, useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import { audit } from '../../../strings/audit.ts'
 import { Button } from '../../../ui/button.tsx'
+import { everyRow, longPage } from '../../../ui/every-row.ts'
 import { Input } from '../../../ui/input.tsx'
 import { Select } from '../../../ui/select.tsx'
 import { FilterBar } from '../../../ui/templates.tsx'
@@ -55,8 +56,9 @@ const DateFilter = ({ label, value, onValue }: DateProps) => {
 export const useMembers = () =>
   useQuery({
     queryKey: ['team', 'actors'],
-    queryFn: () => unwrap(api.GET('/api/internal/team/members', { params: { query: { limit: '100' } } })),
-  }).data?.data ?? []
+    queryFn: () => everyRow((cursor) => unwrap(api.GET('/api/internal/team/members', longPage(cursor)))),
+    staleTime: 60_000,
+  }).data ?? []
 
 export const AuditFilterBar = ({ filters, onChange }: Props) => {
   const members = useMembers()

@@ -7,8 +7,10 @@ import { DetailList } from '../../../ui/detail-list.tsx'
 import { Drawer } from '../../../ui/drawer.tsx'
 import { EmptyState } from '../../../ui/empty-state.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
+import { OpenedDetail } from '../../../ui/opened-detail.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { type Column, Table } from '../../../ui/table.tsx'
+import { useOpened } from '../../../ui/use-opened.ts'
 import { usePages } from '../../../ui/use-pages.ts'
 import { type AuditFilters, useMembers } from './audit-filters.tsx'
 
@@ -74,6 +76,9 @@ const rangeOf = ({ from, until }: AuditFilters) => ({
   ...(until && { created_before: new Date(`${until}T23:59:59.999`).toISOString() }),
 })
 
+const readEntry = (id: string): Promise<Entry> =>
+  unwrap(api.GET('/api/internal/audit/entries/{id}', { params: { path: { id } } }))
+
 type Props = { filters: AuditFilters; openId: string; onOpen: (id: string) => void }
 
 export const Entries = ({ filters, openId, onOpen }: Props) => {
@@ -93,7 +98,7 @@ export const Entries = ({ filters, openId, onOpen }: Props) => {
   const members = useMembers()
   const columns = columnsFor(new Map(members.map(({ user_id, name, email }) => [user_id, name || email])))
   const filtered = Object.values(filters).some(Boolean)
-  const open = rows?.find(({ id }) => id === openId)
+  const opened = useOpened(['audit'], readEntry, { id: openId, rows })
   return (
     <>
       <ErrorNote error={error} />
@@ -113,8 +118,10 @@ export const Entries = ({ filters, openId, onOpen }: Props) => {
           }
         />
       )}
-      <Drawer open={open !== undefined} onClose={() => onOpen('')} title={open?.action ?? ''}>
-        {open && <EntryDetail entry={open} />}
+      <Drawer open={openId !== ''} onClose={() => onOpen('')} title={opened.row?.action ?? audit.title}>
+        <OpenedDetail opened={opened} goneText={audit.gone}>
+          {(entry) => <EntryDetail entry={entry} />}
+        </OpenedDetail>
       </Drawer>
     </>
   )

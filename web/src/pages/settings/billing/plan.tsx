@@ -86,9 +86,9 @@ export const PlanSection = ({ state }: { state: Billing }) => (
             : billing.noCard,
         },
         ...(state.next_invoice_at
-          ? [{ name: billing.nextInvoice, value: <RelativeTime at={state.next_invoice_at} /> }]
+          ? [{ name: billing.nextInvoice, value: <RelativeTime due at={state.next_invoice_at} /> }]
           : []),
-        ...(state.ends_at ? [{ name: billing.endsAt, value: <RelativeTime at={state.ends_at} /> }] : []),
+        ...(state.ends_at ? [{ name: billing.endsAt, value: <RelativeTime due at={state.ends_at} /> }] : []),
       ]}
     />
     <PlanButtons plan={state.plan} />

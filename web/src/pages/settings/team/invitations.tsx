@@ -86,7 +86,7 @@ const columns: Column<Invitation>[] = [
     id: 'expires',
     header: team.expires,
     className: 'hidden w-28 md:table-cell',
-    cell: ({ expires_at }) => <RelativeTime at={expires_at} />,
+    cell: ({ expires_at }) => <RelativeTime due at={expires_at} />,
   },
   {
     id: 'actions',

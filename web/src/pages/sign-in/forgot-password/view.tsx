@@ -6,6 +6,7 @@ import { Button } from '../../../ui/button.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
 import { Field } from '../../../ui/field.tsx'
 import { Input } from '../../../ui/input.tsx'
+import { DevMail } from '../dev-mail.tsx'
 import { PublicForm, PublicPage, textLink } from '../public-page.tsx'
 import { useSubmit } from '../use-submit.ts'
 
@@ -29,7 +30,10 @@ const ForgotPasswordPage = () => {
       }
     >
       {sent ? (
-        <p role="status">{signIn.linkSent(email)}</p>
+        <>
+          <p role="status">{signIn.linkSent(email)}</p>
+          <DevMail to={email} />
+        </>
       ) : (
         <PublicForm onSubmit={send}>
           <Field label={signIn.email} error={form.fault('email')}>

@@ -7,6 +7,7 @@ import { ErrorNote } from '../../../ui/error-note.tsx'
 import { Field } from '../../../ui/field.tsx'
 import { CodeInput } from '../../../ui/input.tsx'
 import { toast } from '../../../ui/toasts.tsx'
+import { DevMail } from '../dev-mail.tsx'
 import { enterAt } from '../enter.ts'
 import { PublicForm } from '../public-page.tsx'
 import { useSubmit } from '../use-submit.ts'
@@ -39,6 +40,7 @@ export const VerifyForm = ({ email }: { email: string }) => {
       <Button look="quiet" size="small" onClick={resend}>
         {signIn.resend}
       </Button>
+      <DevMail to={email} />
     </PublicForm>
   )
 }

@@ -4,12 +4,15 @@ import { Button } from '../../../ui/button.tsx'
 import { Field } from '../../../ui/field.tsx'
 import { CodeInput } from '../../../ui/input.tsx'
 import { toast } from '../../../ui/toasts.tsx'
+import { DevMail } from '../dev-mail.tsx'
 import { PublicForm } from '../public-page.tsx'
 import { useSubmit } from '../use-submit.ts'
 import { SignInError } from './sign-in-error.tsx'
 
 type Props = {
+  /** As it may be shown. */
   sentTo: string
+  email: string
   redirectTo: string | undefined
   onRestart: () => void
   onCode: (code: string) => Promise<void>
@@ -17,7 +20,7 @@ type Props = {
 }
 
 /** The code that was mailed. What it is for, the caller knows. */
-export const CodeStep = ({ sentTo, redirectTo, onRestart, onCode, onResend }: Props) => {
+export const CodeStep = ({ sentTo, email, redirectTo, onRestart, onCode, onResend }: Props) => {
   const [code, setCode] = useState('')
   const form = useSubmit()
   const resend = () =>
@@ -43,6 +46,7 @@ export const CodeStep = ({ sentTo, redirectTo, onRestart, onCode, onResend }: Pr
           {signIn.resend}
         </Button>
       </div>
+      <DevMail to={email} />
     </PublicForm>
   )
 }

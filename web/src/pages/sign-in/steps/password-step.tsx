@@ -31,7 +31,7 @@ const Providers = ({ redirectTo }: { redirectTo: string | undefined }) => {
 
 type Props = {
   redirectTo: string | undefined
-  onCode: (challengeId: string, sentTo: string) => void
+  onCode: (challengeId: string, sentTo: string, email: string) => void
   onSso: () => void
 }
 
@@ -43,7 +43,7 @@ export const PasswordStep = ({ redirectTo, onCode, onSso }: Props) => {
     form.submit(async () => {
       const body = { email, password, ...(redirectTo && { redirect_to: redirectTo }) }
       const required = await unwrap(api.POST('/api/auth/login', { body }))
-      onCode(required.challenge_id, required.sent_to)
+      onCode(required.challenge_id, required.sent_to, email)
     })
   return (
     <>

@@ -1,8 +1,8 @@
+import { MailFrame } from '../../../mail/mail-frame.tsx'
 import { editor } from '../../../strings/templates.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { curl } from '../../../ui/curl.ts'
 import { ErrorNote } from '../../../ui/error-note.tsx'
-import { MailFrame } from '../../../ui/mail-frame.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
 import { type Tab, Tabs } from '../../../ui/tabs.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
@@ -18,7 +18,11 @@ const curlOf = ({ slug, channel }: Template, variables: Variables): string =>
     : curl('POST', '/sms', { from: '+14155550100', to: '+14155550199', template: slug, variables })
 
 const tabsOf = (template: Template, result: TemplatePreview | undefined, variables: Variables): Tab[] => {
-  const html = result?.html ? <MailFrame html={result.html} title={editor.bodyTitle} /> : <Note>{editor.noHtml}</Note>
+  const html = result?.html ? (
+    <MailFrame of={template.id} html={result.html} title={editor.bodyTitle} />
+  ) : (
+    <Note>{editor.noHtml}</Note>
+  )
   const text = result?.text ? <PlainText text={result.text} /> : <Note>{editor.noText}</Note>
   const loading = <Skeleton className="h-64 w-full" />
   return [
