@@ -120,3 +120,17 @@ test('S-015 a start whose connection was lost as it was stored is taken up when 
   expect([second.status, second.body.id]).toEqual([201, derivedId('verification', held?.claim ?? '', 0)])
   expect(await alone.count()).toBe(1)
 })
+
+test('S-015 the row of a code is on the disk before the code is sent', async () => {
+  const service = await testService()
+  const alone = await verifier(service)
+  await service.database.sql('create table commits (setting text)')
+  await service.database.sql(`create function note_commit() returns trigger language plpgsql as $$
+    begin insert into commits values (current_setting('synchronous_commit')); return null; end $$`)
+  await service.database.sql(
+    `create constraint trigger note_commit after insert on verifications deferrable initially deferred
+     for each row execute function note_commit()`,
+  )
+  await alone.started()
+  expect(await service.database.sql('select setting from commits')).toEqual([{ setting: 'on' }])
+})

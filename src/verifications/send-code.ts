@@ -67,12 +67,12 @@ export const makeSendCode = ({ db, log, usage, applyReports, suppressRefused }: 
 
   return async ({ beginHandOver }, sent) => {
     const { draft, code, reservation, claim } = sent
-    assertHeld(claim)
     try {
+      assertHeld(claim)
       const { reports } = await beginHandOver()(draft)
       if (reports) applyReports(draft.by.orgId, draft.id, reports)
     } catch (error) {
-      // The destination was suppressed after the start was admitted.
+      // The destination was suppressed after the start was admitted, or another process may have the key by now.
       if (error instanceof Failure) {
         await withdraw(sent, reservation)
         throw error.code === 'SUPPRESSED' ? new Failure('UNDELIVERABLE_DESTINATION') : error

@@ -18,6 +18,10 @@ export type NewVerification = {
   expiresAt: Date
 }
 
+/**
+ * The reservation of usage before it in the transaction commits without waiting for the disk. That would lose a code that
+ * was sent, so this sets it back.
+ */
 export const insertVerifications = statement<{
   orgIds: string[]
   ids: string[]
@@ -33,7 +37,8 @@ export const insertVerifications = statement<{
   expiresAt: Date[]
 }>(
   'verifications.insert',
-  `insert into verifications
+  `with durable as materialized (select set_config('synchronous_commit', 'on', true))
+   insert into verifications
      (org_id, id, tenant_id, environment, project_id, channel, destination, code_hash, max_attempts, dlt_template_id,
       created_at, expires_at)
    select org_id, id, tenant_id, environment, project_id, channel, destination, code_hash, max_attempts,
@@ -42,7 +47,7 @@ export const insertVerifications = statement<{
        :channels::text[], :destinations::text[], :codeHashes::text[], :maxAttempts::int[], :dltTemplateIds::text[],
        :createdAt::timestamptz[], :expiresAt::timestamptz[])
      as row (org_id, id, tenant_id, environment, project_id, channel, destination, code_hash, max_attempts,
-       dlt_template_id, created_at, expires_at)`,
+       dlt_template_id, created_at, expires_at), durable`,
 )
 
 /**
