@@ -18,7 +18,7 @@ const passwordHash = await hashPassword(goodPassword)
 const newPassword = 'another long password'
 
 let addresses = 0
-const browser = () => openBrowser(t, `2001:db8:1::${(++addresses).toString(16)}`)
+const browser = () => openBrowser(t, `2001:db8:${(++addresses).toString(16)}::1`)
 const person = () => addPerson(t, { orgId: acme.org.id, role: 'viewer', passwordHash })
 const settled = () => t.service.people.background.drained()
 const flat = ({ status, body }: Reply) => [status, body]

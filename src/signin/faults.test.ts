@@ -61,7 +61,7 @@ const passwordHash = await hashPassword(goodPassword)
 const acme = await t.org()
 const person = () => addPerson(t, { orgId: acme.org.id, passwordHash })
 let addresses = 0
-const browser = () => openBrowser(t, `2001:db8:3::${(++addresses).toString(16)}`)
+const browser = () => openBrowser(t, `2001:db8:${(++addresses).toString(16)}::1`)
 const settled = () => t.service.people.background.drained()
 const flat = ({ status, body }: Reply) => [status, body]
 const lastCode = (): string => relay.codes.findLast((code) => code !== '') as string

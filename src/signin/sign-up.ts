@@ -21,7 +21,7 @@ import {
   lockAccount,
   replaceRegistration,
 } from './store/user-rows.ts'
-import { bucketOf, type Throttle, tooManyRequests } from './throttle.ts'
+import { addressBuckets, bucketOf, type Throttle, tooManyRequests } from './throttle.ts'
 
 const codeMinutes = 30
 export const pendingSeconds = codeMinutes * 60
@@ -121,7 +121,7 @@ export const makeRegister = (needs: Needs): Register => {
     const pending = newToken()
     const mayMail = await throttle.allows(
       bucketOf('register', given.email, 3),
-      bucketOf('register-ip', from.ip ?? 'unknown', 20),
+      ...addressBuckets('register-ip', from.ip, 20),
     )
     if (!mayMail) return pending.token
     const known = await db.row(findAccountByEmail, { email: given.email })
