@@ -24,7 +24,7 @@ export type Resources = {
   database(name?: string): Promise<BenchDatabase>
 }
 
-export type Turn = { clients: number; warmMs: number; measureMs: number }
+export type Turn = { clients: number; warmMs: number; measureMs: number; warmUp?: boolean }
 
 export type Skipped = { skipped: string }
 
@@ -85,7 +85,7 @@ export const runBench = async ({ bench, resources, pace, report, signal }: Bench
         continue
       }
       running.set(contender.name, started)
-      await started.take({ clients: warmUpClients, warmMs: 0, measureMs: pace.warmUpMs })
+      await started.take({ clients: warmUpClients, warmMs: 0, measureMs: pace.warmUpMs, warmUp: true })
     }
     for (const clients of bench.clients) {
       for (let round = 0; round < rounds; round++) {
@@ -116,7 +116,9 @@ export const runBench = async ({ bench, resources, pace, report, signal }: Bench
     for (const end of ends) if (end.status === 'rejected') report(`${bench.name}: ${end.reason}`)
   }
   const { name, about, baseline, targets } = bench
-  const notes = [...(rounds === pace.rounds ? [] : [`${rounds} rounds`]), ...otherWorkNote(otherWork)]
+  const ofSamples = rows.flatMap(({ samples }) => samples.flatMap((sample) => sample.notes ?? []))
+  const rounded = rounds === pace.rounds ? [] : [`${rounds} ${rounds === 1 ? 'round' : 'rounds'}`]
+  const notes = [...rounded, ...ofSamples, ...otherWorkNote(otherWork)]
   return { bench: name, about, baseline, targets, rows, notes }
 }
 

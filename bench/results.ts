@@ -9,6 +9,8 @@ export type Sample = {
   p99Ms: number
   /** Peak resident memory of the contender's process under this load. Absent if it is not a process of ours. */
   rssMb?: number
+  /** What the figures do not say. */
+  notes?: string[]
   /** The load generator's share of one core. Absent if the contender generates its own load. */
   loadCpuShare?: number
 }

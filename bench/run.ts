@@ -20,6 +20,7 @@ import { reads, scheduler } from './messages/messages.ts'
 import { record } from './record/record.ts'
 import { reserve } from './reserve/reserve.ts'
 import { benchSection, type Outcome, replaceSections, resultsFile, resultsOf } from './results.ts'
+import { retention } from './retention/retention.ts'
 import { smpp } from './smpp/smpp.ts'
 import { sms, smsBatch } from './sms/sms.ts'
 import { smtp } from './smtp/smtp.ts'
@@ -57,6 +58,7 @@ const benches: Bench[] = [
   claimWebhooks,
   audienceSend,
   dispatch,
+  retention,
 ]
 
 const report = (line: string) => process.stderr.write(`${line}\n`)

@@ -24,11 +24,14 @@ test('A turn counts the units that ended in the measured time, with each client 
 })
 
 test('The time of deferred work is included', async () => {
-  const one = () => pause(5)
-  const turn = { clients: 4, warmMs: 0, measureMs: 200 }
-  const plain = await takeTurn({ one }, turn)
-  const settled = await takeTurn({ one, settle: () => pause(600) }, turn)
-  expect(settled.perSecond).toBeLessThan(plain.perSecond / 2)
+  let units = 0
+  const one = async () => {
+    units++
+    await pause(5)
+  }
+  const { perSecond } = await takeTurn({ one, settle: () => pause(600) }, { clients: 4, warmMs: 0, measureMs: 200 })
+  // Timers may end a millisecond early.
+  expect(perSecond).toBeLessThanOrEqual(units / 0.79)
 })
 
 test('A failed unit fails the turn, and a turn without a finished unit is skipped', async () => {

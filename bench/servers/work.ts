@@ -9,6 +9,8 @@ export type Work = {
   one(client: number): Promise<void>
   /** For units that last longer than a turn: a turn runs this many, one after another, however long they take. */
   units?: number
+  /** For work that cannot be repeated: a turn after the warm-up runs it once, and it measures itself. */
+  whole?(clients: number): Promise<Sample>
   /** Finishes the work that the units deferred. Its time is included, because deferred work is not saved work. */
   settle?(): Promise<void>
 }
@@ -28,7 +30,9 @@ const takeUnits = async (work: Work, units: number): Promise<Sample> => {
   return { perSecond: (units * 1000) / elapsedMs, p50Ms: percentile(sorted, 50), p99Ms: percentile(sorted, 99) }
 }
 
-export const takeTurn = async (work: Work, { clients, warmMs, measureMs }: Turn): Promise<Sample | Skipped> => {
+export const takeTurn = async (work: Work, turn: Turn): Promise<Sample | Skipped> => {
+  const { clients, warmMs, measureMs } = turn
+  if (work.whole && !turn.warmUp) return work.whole(clients)
   if (work.units !== undefined) return takeUnits(work, work.units)
   const took: number[] = []
   const from = performance.now() + warmMs

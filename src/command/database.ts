@@ -1,5 +1,6 @@
 import { findEmbedded, startEmbedded } from '../db/embedded/supervisor.ts'
 import { migrate } from '../db/migrate.ts'
+import { makeEnsureMonths } from '../db/months.ts'
 import { type Db, openDb } from '../db/pool.ts'
 import { systemClock } from '../ground/clock.ts'
 import type { Config } from '../ground/config/config.ts'
@@ -74,7 +75,10 @@ export const connectionsOf = async (url: string, log: Log): Promise<number> => {
 export const migrateAll = async (url: string, log: Log): Promise<string[]> => {
   const db = openDb({ url, log, poolSize: 1 })
   try {
-    return await migrate({ connect: db.connect, clock: systemClock, log })
+    const ran = await migrate({ connect: db.connect, clock: systemClock, log })
+    // Before the first request: a month of which the default partition has rows stays there.
+    await makeEnsureMonths({ db, clock: systemClock, log })()
+    return ran
   } finally {
     await db.close()
   }

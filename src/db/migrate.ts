@@ -4,7 +4,7 @@ import type pg from 'pg'
 import type { Clock } from '../ground/clock.ts'
 import { sha256Hex } from '../ground/crypto.ts'
 import type { Log } from '../ground/log.ts'
-import { sqlState } from './faults.ts'
+import { whenUnlocked, withBriefLocks } from './brief-locks.ts'
 import { runApart } from './run-apart.ts'
 import { splitMigration } from './split-migration.ts'
 
@@ -31,20 +31,30 @@ export const readMigrations = async (): Promise<Migration[]> => {
 
 export type Applied = { name: string; checksum: string }
 
-const schemaLockPauseMs = 50
+const lockPauseMs = 50
 
 /**
- * Waits for the schema lock, which is released when the connection ends. Every schema change holds it. A statement that
- * waits for the lock would in turn block the process that has it, when that builds an index concurrently.
+ * Waits for an advisory lock, which is released when the connection ends. A statement that waits for the lock would in
+ * turn block the process that has it, when that builds an index concurrently.
  */
+export const holdLock = async (client: pg.ClientBase, id: number): Promise<void> => {
+  for (;;) {
+    const { rows } = await client.query('select pg_try_advisory_lock($1) as locked', [id])
+    if (rows[0].locked) return
+    await wait(lockPauseMs)
+  }
+}
+
+/** Waits for the schema lock. Every schema change holds it. */
 export const lockSchema = async (client: pg.ClientBase): Promise<void> => {
   // The default timeout is made for requests. A migration of a large table may take longer.
   await client.query('set statement_timeout = 0')
-  for (;;) {
-    const { rows } = await client.query('select pg_try_advisory_lock($1) as locked', [lockId])
-    if (rows[0].locked) return
-    await wait(schemaLockPauseMs)
-  }
+  await holdLock(client, lockId)
+}
+
+/** For work that goes on with the same connection. */
+export const unlockSchema = async (client: pg.ClientBase): Promise<void> => {
+  await client.query('select pg_advisory_unlock($1)', [lockId])
 }
 
 export const appliedMigrations = async (client: pg.ClientBase): Promise<Applied[]> =>
@@ -99,18 +109,8 @@ const appliedIfAny = async (client: pg.ClientBase): Promise<Applied[]> => {
   return rows[0].found === null ? [] : appliedMigrations(client)
 }
 
-/**
- * How long a migration waits for the lock of a table. While it waits, every later statement on the table waits behind it,
- * those of requests to processes of the previous release included. It is shorter than `deadlock_timeout`, so in a
- * deadlock with requests the migration usually gives way.
- */
-const lockTimeoutMs = 50
-const retryPauseMs = 500
 /** Longer than a backup of a large table, which also holds its lock. */
 const defaultPatienceMs = 15 * 60_000
-
-/** Another session has a lock that the migration needs, or both wait for each other. */
-const isLocked = (error: unknown): boolean => ['55P03', '40P01'].includes(sqlState(error) ?? '')
 
 type Needs = {
   connect: () => Promise<pg.Client>
@@ -122,38 +122,12 @@ type Needs = {
   patienceMs?: number
 }
 
-type Step = { migration: string; work: () => Promise<unknown> }
-
-/** Repeats a step that can be repeated while other sessions have the locks that it needs. */
-const whenUnlocked = async (
-  { migration, work }: Step,
-  { log, patienceMs = defaultPatienceMs }: Needs,
-): Promise<void> => {
-  const giveUpAt = performance.now() + patienceMs
-  for (;;) {
-    try {
-      await work()
-      return
-    } catch (error) {
-      if (!isLocked(error) || performance.now() >= giveUpAt) throw error
-      log.warn({ migration, reason: (error as Error).message }, 'migration waits for a lock')
-      await wait(retryPauseMs)
-    }
-  }
-}
-
-const inTransaction = async (client: pg.Client, work: () => Promise<unknown>): Promise<void> => {
-  await client.query('begin')
-  try {
-    await client.query(`set local lock_timeout = ${lockTimeoutMs}`)
-    await work()
-    await client.query('commit')
-  } catch (error) {
-    // If the rollback fails too, the connection is lost and the server rolls back by itself.
-    await client.query('rollback').catch(() => undefined)
-    throw error
-  }
-}
+/** Repeats a step of a migration while other sessions have the locks that it needs. */
+const retried = (migration: string, { log, patienceMs = defaultPatienceMs }: Needs, work: () => Promise<unknown>) =>
+  whenUnlocked(work, {
+    patienceMs,
+    onLocked: ({ message }) => log.warn({ migration, reason: message }, 'migration waits for a lock'),
+  })
 
 /** Runs what applied migrations have left to be run apart, also those of a process that died meanwhile. */
 const finish = async (client: pg.Client, needs: Needs): Promise<void> => {
@@ -163,10 +137,11 @@ const finish = async (client: pg.Client, needs: Needs): Promise<void> => {
   )
   for (const { name, statement } of rows) {
     needs.log.info({ migration: name, statement }, 'finishing migration')
-    const unlocked = (work: Step['work']) => whenUnlocked({ migration: name, work }, needs)
-    const briefly = (brief: string) => unlocked(() => inTransaction(client, () => client.query(brief)))
+    const briefly = async (brief: string) => {
+      await retried(name, needs, () => withBriefLocks(client, () => client.query(brief)))
+    }
     try {
-      await unlocked(() => runApart(client, statement, briefly))
+      await retried(name, needs, () => runApart(client, statement, briefly))
     } catch (error) {
       throw new SchemaFault(`migration ${name} was not finished: ${(error as Error).message}`, {
         cause: error,
@@ -184,10 +159,10 @@ const apply = async (client: pg.Client, migration: Migration, needs: Needs): Pro
   const { name } = migration
   const work = async () => {
     const { sql, apart } = await splitMigration(client, migration.sql)
-    await inTransaction(client, () => applyMigration(client, { ...migration, sql }, needs.clock.now(), apart))
+    await withBriefLocks(client, () => applyMigration(client, { ...migration, sql }, needs.clock.now(), apart))
   }
   try {
-    await whenUnlocked({ migration: name, work }, needs)
+    await retried(name, needs, work)
   } catch (error) {
     throw new SchemaFault(`migration ${name} failed and was rolled back: ${(error as Error).message}`, { cause: error })
   }

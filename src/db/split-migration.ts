@@ -3,8 +3,8 @@ import type pg from 'pg'
 import { wantedIndex } from './run-apart.ts'
 import { splitStatements } from './split-statements.ts'
 
-/** A table of this size is indexed in a few milliseconds. */
-const largeBytes = 1_048_576
+/** A table of this size is read and indexed in a few milliseconds. */
+export const largeBytes = 1_048_576
 
 export type SplitMigration = {
   /** The text that runs in a transaction. */

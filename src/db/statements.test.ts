@@ -47,6 +47,7 @@ const unseenStatements = new Set([
   'accounts.touch_sessions',
   'idempotency.claim',
   'idempotency.free',
+  'idempotency.free_interrupted',
   'idempotency.record',
   'idempotency.record_provisional',
   'keys.touch',

@@ -85,6 +85,7 @@ type Needs = {
   serviceDomain: string
   returnPathOf: ReturnPathOf
   contentDays: number | undefined
+  retentionDays: number | undefined
   heldUntil: HeldUntil
   onSent: OnSent
   onProviderOutage: 'refuse' | 'queue'
@@ -196,7 +197,13 @@ export const openMessages = (needs: Needs) => {
     settleUsage: settleUsage.expired,
     /** Runs when the worker starts. */
     rescheduleLocal: makeRescheduleLocal({ db, clock, log }),
-    retention: makeMessageRetention({ db, clock, contentDays: needs.contentDays }),
+    retention: makeMessageRetention({
+      db,
+      clock,
+      log,
+      contentDays: needs.contentDays,
+      retentionDays: needs.retentionDays,
+    }),
     /** For suspended, archived and erased tenants. */
     forTenant: {
       cancel: (tx: Pick<Db, 'change'>, work: { orgId: string; tenantId: string; reason: string }) => {

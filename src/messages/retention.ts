@@ -1,21 +1,30 @@
-/** Redacts old message content, deletes old provider notifications, and creates the partitions of coming months. */
-import { makeEnsureMonthPartitions } from '../db/months.ts'
+/** Removes old messages, redacts old content, and deletes old provider notifications. */
+import { monthAt } from '../db/months.ts'
 import type { Db } from '../db/pool.ts'
+import { removeMonths } from '../db/remove-months.ts'
 import type { Clock } from '../ground/clock.ts'
+import type { Log } from '../ground/log.ts'
+import { sweepOutbox } from '../providers/outbox/store.ts'
 import { redactContent, redactedAtOnce } from './store/end-messages.ts'
 import { sweepNotifications } from './store/message-outcomes.ts'
+import { messageEventRules, messageRules } from './store/remove-messages.ts'
 
 const day = 86_400_000
 const sweptAtOnce = 500
 /** Longer than any provider repeats a notification. */
 const notificationDays = 14
 
+export type RemovedMessages = { messages: number; events: number; months: number }
+
 export interface MessageRetention {
+  /**
+   * Removes the messages of whole months that are older than `retentionDays`, if set, and their events. Messages that are
+   * not sent yet stay.
+   */
+  remove(): Promise<RemovedMessages>
   /** Redacts content older than `contentDays`, if set. Returns the number of messages. */
   redact(): Promise<number>
   sweepNotifications(): Promise<number>
-  /** Creates the partitions of this month and the next two. */
-  ensurePartitions(): Promise<void>
 }
 
 const inChunks = async (size: number, step: () => Promise<number>): Promise<number> => {
@@ -26,17 +35,36 @@ const inChunks = async (size: number, step: () => Promise<number>): Promise<numb
   }
 }
 
-type Needs = { db: Db; clock: Clock; contentDays: number | undefined }
+type Needs = {
+  db: Db
+  clock: Clock
+  log: Log
+  contentDays: number | undefined
+  retentionDays: number | undefined
+}
 
-export const makeMessageRetention = ({ db, clock, contentDays }: Needs): MessageRetention => ({
+const removeOld = async ({ db, clock, log, retentionDays }: Needs): Promise<RemovedMessages> => {
+  if (retentionDays === undefined) return { messages: 0, events: 0, months: 0 }
+  const since = new Date(clock.millis() - retentionDays * day)
+  const before = monthAt(since).from
+  const messages = await removeMonths({ db, log }, messageRules(since), before)
+  const events = await removeMonths({ db, log }, messageEventRules, before)
+  // Its entries name their messages only, and are found by them when a tenant is erased or an org is deleted.
+  await db.change(sweepOutbox, { before: since })
+  return { messages: messages.rows, events: events.rows, months: messages.months + events.months }
+}
+
+export const makeMessageRetention = (needs: Needs): MessageRetention => ({
+  remove: () => removeOld(needs),
   redact: async () => {
+    const { db, clock, contentDays } = needs
     if (contentDays === undefined) return 0
     const before = new Date(clock.millis() - contentDays * day)
     return inChunks(redactedAtOnce, () => db.change(redactContent, { before, at: clock.now() }))
   },
   sweepNotifications: () => {
+    const { db, clock } = needs
     const before = new Date(clock.millis() - notificationDays * day)
     return inChunks(sweptAtOnce, () => db.change(sweepNotifications, { before, limit: sweptAtOnce }))
   },
-  ensurePartitions: makeEnsureMonthPartitions({ db, clock }, ['messages', 'message_events']),
 })

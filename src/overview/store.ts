@@ -31,6 +31,9 @@ export const readCondition = statement<
        as create_api_key,
      exists (select from messages where org_id = :orgId and channel = 'email' and environment = 'live')
        or exists (select from messages where org_id = :orgId and channel = 'sms' and environment = 'live')
+       -- Retention may have removed them.
+       or exists (select from usage_counters where org_id = :orgId and subject = 'org' and environment = 'live'
+         and measure in ('email', 'sms') and used > 0)
        as send_message,
      exists (select from webhook_endpoints where org_id = :orgId and enabled) as add_webhook,
      exists (select from phone_numbers where org_id = :orgId and environment = 'live' and status = 'verified')

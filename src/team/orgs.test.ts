@@ -403,6 +403,7 @@ describe('a deleted org', () => {
       'orgs',
       'provider_notifications',
       'schema_migrations',
+      'service_processes',
       'settings',
       'sign_in_attempts',
       'simulated_registry',

@@ -35,7 +35,7 @@ export const makeDelivery = (
       }),
       log,
     }),
-    deliveries: makeKeepDeliveries({ db, clock }),
+    deliveries: makeKeepDeliveries({ db, clock, log }),
   }
 }
 

@@ -1,4 +1,5 @@
 /** The metrics of sends, queues, limits and database connections. docs/operations.md explains each of them. */
+import { countMonthsAhead } from '../db/months.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { makeReadQueueAges } from '../health/queue-ages.ts'
@@ -61,6 +62,14 @@ export const measureDatabase = (metrics: Metrics, { db, clock }: { db: Db; clock
     'queue_oldest_seconds',
     { help: 'How long the oldest item of a queue has waited, by state', labels: ['queue', 'state'], combine: 'max' },
     makeReadQueueAges({ db, clock }),
+  )
+  metrics.gauges(
+    'database_months_ahead',
+    { help: 'Coming months for which the tables have partitions', labels: [], combine: 'max' },
+    async () => {
+      const value = await countMonthsAhead({ db, clock }).catch(() => undefined)
+      return value === undefined ? [] : [{ labels: {}, value }]
+    },
   )
   metrics.gauges(
     'database_pool_connections',

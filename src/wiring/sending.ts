@@ -143,6 +143,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     serviceDomain,
     returnPathOf: config.inboundSmtp ? makeReturnPathOf({ tokens: returnTokens, serviceDomain }) : plainReturnPath,
     contentDays: config.messageContentDays,
+    retentionDays: config.messageRetentionDays,
     onProviderOutage: config.onProviderOutage,
     heldUntil,
     onSent: followJobs.onSent,

@@ -17,6 +17,7 @@ const untouched: Record<string, string[]> = {
     'analytics_days',
     'analytics_firsts',
     'analytics_queue',
+    'removed_job_messages',
     'tracking_marks',
     'tracking_windows',
     'usage_alerts',

@@ -1,5 +1,6 @@
 /** Background work: the scheduler, webhook delivery, the audit chain, and recurring tasks. */
 import { makeRollUp } from '../analytics/roll-up.ts'
+import { makeEnsureMonths } from '../db/months.ts'
 import { inSpan, type SpanOptions } from '../ground/tracing.ts'
 import type { Health } from '../health/watch-parts.ts'
 import { makeSweepReceipts } from '../providers/sms/smpp/retention.ts'
@@ -62,8 +63,10 @@ export const makeWorker = (needs: Needs) => {
     concurrency: 200,
   })
   const rollUp = makeRollUp({ db, clock })
+  const ensureMonths = makeEnsureMonths({ db, clock, log })
   const [sweepSignIn, sweepSso] = [makeSweepSignIn({ db, clock }), makeSweepSso({ db, clock })]
   const tasks = makeTasks({
+    ensureMonths,
     rollUp,
     idempotency,
     chain,
@@ -106,9 +109,8 @@ export const makeWorker = (needs: Needs) => {
   const stopping = new AbortController()
   let running = false
   const start = async (): Promise<void> => {
-    await messages.retention.ensurePartitions()
+    await ensureMonths()
     await messages.rescheduleLocal()
-    await deliveries.prepare()
     await recurring.start()
     await wakeOnEvents.start()
     linking.start()

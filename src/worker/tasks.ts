@@ -2,6 +2,7 @@ import type { RollUp } from '../analytics/roll-up.ts'
 import type { Chain } from '../audit/chain.ts'
 import type { PruneAudit } from '../audit/retention.ts'
 import type { FollowJobs } from '../blasts/follow-jobs.ts'
+import type { EnsureMonths } from '../db/months.ts'
 import type { CheckDomains } from '../domains/check.ts'
 import type { Health } from '../health/watch-parts.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
@@ -32,6 +33,7 @@ export type Task = {
 export type Tasks = Record<string, Task>
 
 type Needs = {
+  ensureMonths: EnsureMonths
   rollUp: RollUp
   idempotency: Idempotency
   chain: Chain
@@ -62,14 +64,13 @@ type Needs = {
 }
 
 /** What cannot wait for the night: links of the audit chains, partitions, and rows that are of no use after minutes. */
-const upkeep = async ({ chain, messages, deliveries, idempotency, tracking, verifications }: Needs) => {
+const upkeep = async ({ chain, ensureMonths, deliveries, idempotency, tracking, verifications }: Needs) => {
   const audit_entries_linked = await chain.link()
   await chain.register()
   await chain.survey()
-  await messages.ensurePartitions()
-  await deliveries.prepare()
   return {
     audit_entries_linked,
+    months_created: await ensureMonths(),
     idempotency_keys_deleted: await idempotency.sweep(),
     tracking_windows_deleted: await tracking.sweepWindows(),
     webhook_secrets_dropped: await deliveries.sweepSecrets(),
@@ -77,8 +78,36 @@ const upkeep = async ({ chain, messages, deliveries, idempotency, tracking, veri
   }
 }
 
+const retention = async (needs: Needs): Promise<Record<string, number>> => {
+  const { tracking, sweepReceipts, messages, deliveries } = needs
+  // Audit entries must be linked before they can be pruned.
+  const kept = await upkeep(needs)
+  const swept = {
+    audit_entries_deleted: await needs.pruneAudit(),
+    tracking_marks_deleted: await tracking.sweepMarks(),
+    verifications_deleted: await needs.verifications.sweep(),
+    provider_notifications_deleted: await messages.sweepNotifications(),
+    sms_receipts_deleted: await sweepReceipts(),
+    analytics_rows_deleted: await needs.rollUp.sweep(),
+    sign_in_rows_deleted: await needs.sweepSignIn(),
+    invitations_deleted: await needs.sweepInvitations(),
+    oauth_rows_deleted: await needs.sweepOAuth(),
+    export_files_deleted: await needs.sweepExports(),
+    health_probes_deleted: await needs.health.sweep(),
+  }
+  const old = { deliveries: await deliveries.prune(), messages: await messages.remove() }
+  return {
+    ...kept,
+    ...swept,
+    webhook_deliveries_deleted: old.deliveries.rows,
+    messages_deleted: old.messages.messages,
+    message_events_deleted: old.messages.events,
+    months_dropped: old.deliveries.months + old.messages.months,
+  }
+}
+
 export const makeTasks = (needs: Needs): Tasks => {
-  const { checkDomains, tracking, sweepReceipts, messages, deliveries } = needs
+  const { checkDomains, messages } = needs
   return {
     webhooks: { run: () => needs.webhooks.pass() },
     scheduler: {
@@ -108,24 +137,6 @@ export const makeTasks = (needs: Needs): Tasks => {
       }),
     },
     upkeep: { cron: '7 * * * *', run: () => upkeep(needs) },
-    retention: {
-      cron: '0 3 * * *',
-      run: async () => ({
-        // Audit entries must be linked before they can be pruned.
-        ...(await upkeep(needs)),
-        audit_entries_deleted: await needs.pruneAudit(),
-        tracking_marks_deleted: await tracking.sweepMarks(),
-        webhook_deliveries_deleted: await deliveries.prune(),
-        verifications_deleted: await needs.verifications.sweep(),
-        provider_notifications_deleted: await messages.sweepNotifications(),
-        sms_receipts_deleted: await sweepReceipts(),
-        analytics_rows_deleted: await needs.rollUp.sweep(),
-        sign_in_rows_deleted: await needs.sweepSignIn(),
-        invitations_deleted: await needs.sweepInvitations(),
-        oauth_rows_deleted: await needs.sweepOAuth(),
-        export_files_deleted: await needs.sweepExports(),
-        health_probes_deleted: await needs.health.sweep(),
-      }),
-    },
+    retention: { cron: '0 3 * * *', run: () => retention(needs) },
   }
 }

@@ -112,7 +112,7 @@ export const startMeasuredServer = async (folder: string): Promise<MeasuredServe
   return {
     create: async (name) => {
       const database = `costs_${name.replaceAll(/\W/g, '_')}`
-      await admin.query(`create database ${database} owner tidings`)
+      await admin.query(`create database ${pg.escapeIdentifier(database)} owner tidings`)
       const url = new URL(server.url)
       url.pathname = `/${database}`
       const client = new pg.Client(url.href)

@@ -42,7 +42,7 @@ const stopProcess = async (child: ChildProcess): Promise<void> => {
 }
 
 export const startSubject = async ({ name, folder, databaseUrl, workFolder }: Needs): Promise<Subject> => {
-  const own = join(workFolder, name)
+  const own = join(workFolder, name.replaceAll(/\W/g, '_'))
   await mkdir(own, { recursive: true })
   const firstRunFile = join(own, 'first.json')
   const port = await freePort()

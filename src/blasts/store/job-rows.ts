@@ -110,12 +110,20 @@ export const endScheduling = statement<
 )
 
 /**
- * The messages of a job by status. Reads only the index on org, job and status, and a job has at most 10,000 messages.
+ * The messages of a job by status, those that retention has removed included. Reads only the index on org, job and
+ * status, and a job has at most 10,000 messages.
  */
 const countsOf = (job: string): string =>
   `(select coalesce(jsonb_object_agg(status, n), '{}')
-    from (select status, count(*) as n from messages m
-      where m.org_id = ${job}.org_id and m.job_id = ${job}.id and m.job_id is not null
+    from (select status, sum(n)::bigint as n
+      from (
+        select m.status, count(*) as n from messages m
+        where m.org_id = ${job}.org_id and m.job_id = ${job}.id and m.job_id is not null
+        group by m.status
+        union all
+        select g.status, g.messages from removed_job_messages g
+        where g.org_id = ${job}.org_id and g.job_id = ${job}.id
+      ) s
       group by status) c)`
 
 export type CountedJob = JobRow & { counts: Partial<MessageCounts> }

@@ -68,6 +68,21 @@ test('X-343 IDEMPOTENCY_TTL_HOURS accepts 1 to 168 and defaults to 24', () => {
   expect(readConfig({ IDEMPOTENCY_TTL_HOURS: '168' }).idempotencyTtlHours).toBe(168)
 })
 
+test.each(['30', '3651', '0', '31.5', 'forever'])(
+  'the service does not start with MESSAGE_RETENTION_DAYS %j',
+  (value) => {
+    expect(faultsOf({ MESSAGE_RETENTION_DAYS: value })).toEqual([
+      `MESSAGE_RETENTION_DAYS must be a whole number from 31 to 3650, not "${value}".`,
+    ])
+  },
+)
+
+test('MESSAGE_RETENTION_DAYS accepts 31 to 3650, and messages are kept without it', () => {
+  expect(readConfig({}).messageRetentionDays).toBeUndefined()
+  expect(readConfig({ MESSAGE_RETENTION_DAYS: '31' }).messageRetentionDays).toBe(31)
+  expect(readConfig({ MESSAGE_RETENTION_DAYS: '3650' }).messageRetentionDays).toBe(3_650)
+})
+
 test('DNS_SERVERS accepts IP addresses with and without a port', () => {
   expect(readConfig({}).dnsServers).toBeUndefined()
   expect(readConfig({ DNS_SERVERS: '127.0.0.1:5353, ::1,[2001:db8::1]:53' }).dnsServers).toEqual([

@@ -83,6 +83,8 @@ export type Config = {
   auditArchiveBucket: string | undefined
   /** Undefined: bodies are kept. */
   messageContentDays: number | undefined
+  /** Undefined: messages are kept. */
+  messageRetentionDays: number | undefined
   emailProviders: ('local' | 'smtp' | 'ses')[]
   onProviderOutage: 'refuse' | 'queue'
   smtpUrl: string | undefined
@@ -288,6 +290,7 @@ export const readConfig = (given: NodeJS.ProcessEnv, terminal = process.stderr.i
     exportStore: values.EXPORT_STORE ?? join(values.DATA_DIR ?? './.data', 'exports'),
     auditArchiveBucket: values.AUDIT_ARCHIVE_BUCKET,
     messageContentDays: values.MESSAGE_CONTENT_TTL_DAYS,
+    messageRetentionDays: values.MESSAGE_RETENTION_DAYS,
     emailProviders: values.EMAIL_PROVIDER ?? ['local'],
     onProviderOutage: values.ON_PROVIDER_OUTAGE ?? 'refuse',
     smtpUrl: values.SMTP_URL,

@@ -329,6 +329,11 @@ export const variables = {
     about:
       'Redacts the bodies of messages older than this many days. The task runs every hour. If not set, bodies are kept.',
   }),
+  MESSAGE_RETENTION_DAYS: variable({
+    accepts: accept.wholeNumber(31, 3_650),
+    about:
+      'Removes messages and their events after this many days, whole months at a time, once a night. Messages that are not sent yet stay. If not set, messages are kept. See [Retention](retention.md#messages).',
+  }),
   WEBHOOK_ALLOW_INSECURE: variable({
     accepts: accept.trueOrFalse,
     fallback: 'false',

@@ -64,6 +64,10 @@ describe('POST /api/dev/run', () => {
       {
         task: 'retention',
         counts: {
+          months_created: 9,
+          months_dropped: 0,
+          messages_deleted: 0,
+          message_events_deleted: 0,
           idempotency_keys_deleted: 0,
           audit_entries_linked: 0,
           audit_entries_deleted: 0,

@@ -52,6 +52,9 @@ export const trimOutbox = statement<{ keep: number }>(
    where id <= (select id from local_outbox order by id desc offset :keep limit 1)`,
 )
 
+/** The outbox is small, so all its entries are read. */
+export const sweepOutbox = statement<{ before: Date }>('outbox.sweep', 'delete from local_outbox where at < :before')
+
 /** An entry names its message, not its tenant. The outbox is small, so all its entries are compared. */
 export const eraseTenantOutboxMails = statement<{ orgId: string; tenantId: string; limit: number }>(
   'outbox.erase_tenant',

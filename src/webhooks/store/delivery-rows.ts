@@ -1,4 +1,6 @@
 /** Deliveries and their attempts: reading, replaying, canceling and removing them. */
+import { timeLiteral } from '../../db/months.ts'
+import type { RowRules } from '../../db/remove-months.ts'
 import { statement } from '../../db/statement.ts'
 import type { Keyset } from '../../ground/cursor.ts'
 import type { Environment } from '../../ground/scope.ts'
@@ -223,12 +225,24 @@ export const cancelPending = statement<{ orgId: string; endpointId: string; chun
        where org_id = :orgId and id = :endpointId and not (enabled and events <> '{}'))`,
 )
 
-/** Deletes old deliveries, never pending ones. Delivered rows are deleted earlier than failed and canceled ones. */
+/** Pending deliveries stay. Delivered ones go earlier than failed and canceled ones. */
+const isOld = (deliveredBefore: string, before: string): string =>
+  `(r.created_at < ${deliveredBefore}
+    and (r.status = 'delivered' or (r.status <> 'pending' and r.created_at < ${before})))`
+
+export const deliveryRules = ({ deliveredBefore, before }: { deliveredBefore: Date; before: Date }): RowRules => ({
+  table: 'webhook_deliveries',
+  timeColumn: 'created_at',
+  stays: `not ${isOld(timeLiteral(deliveredBefore), timeLiteral(before))}`,
+  open: "r.status = 'pending'",
+})
+
+/** The rest: rows of months that are not over for as long, or of which many stay. */
 export const pruneDeliveries = statement<{ deliveredBefore: Date; before: Date; limit: number }>(
   'webhooks.prune',
   `delete from webhook_deliveries where (org_id, id, created_at) in (
-     select org_id, id, created_at from webhook_deliveries
-     where created_at < :deliveredBefore and (status = 'delivered' or (status <> 'pending' and created_at < :before))
+     select org_id, id, created_at from webhook_deliveries r
+     where ${isOld(':deliveredBefore', ':before')}
      limit :limit)`,
 )
 
