@@ -44,7 +44,8 @@ describe('a forgotten password', () => {
     const [second, first] = await linksTo(email)
     const done = await reset(first as string)
     expect(flat(done)).toEqual([200, { status: 'password_reset', redirect_to: '/login' }])
-    expect(done.headers['set-cookie']).toBeUndefined()
+    // No session: the browser only becomes known to the account.
+    expect(done.headers['set-cookie']).toMatch(/^service_device=/)
     for (const who of [ann, ben]) {
       expect(flat(await who.ask('GET', '/api/internal/user'))).toEqual([401, { error: 'Unauthorized' }])
     }

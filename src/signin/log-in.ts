@@ -1,5 +1,4 @@
 /** Sign-in with a password, then the mailed code, then the second factor of an account that has one. */
-import type { Passwords } from '../accounts/passwords.ts'
 import { type SsoRequired, ssoRequired } from '../accounts/sso-enforcement.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -11,6 +10,7 @@ import type { ConfirmEmail } from './confirm-email.ts'
 import type { FailedLogin, RecordFailedLogin } from './failed-logins.ts'
 import type { HandOverMail } from './hand-over-mail.ts'
 import { loginCodeMail } from './mail-templates.ts'
+import type { ProvePassword } from './prove-password.ts'
 import type { FactorProof, SecondFactor } from './second-factor.ts'
 import { type Codes, maxTries } from './sign-in-code.ts'
 import {
@@ -23,7 +23,7 @@ import {
   replaceChallengeCode,
   tryChallenge,
 } from './store/challenge-rows.ts'
-import { type AccountRow, findAccountByEmail, lockAccount } from './store/user-rows.ts'
+import { type AccountRow, lockAccount } from './store/user-rows.ts'
 import { bucketOf, type SignInAttempt, type Throttle, tooManyAttempts, tooManyRequests } from './throttle.ts'
 
 const challengeMinutes = 10
@@ -50,7 +50,7 @@ export interface LogIn {
 type Needs = {
   db: Db
   clock: Clock
-  passwords: Passwords
+  provePassword: Pick<ProvePassword, 'atSignIn'>
   codes: Codes
   throttle: Throttle
   mail: HandOverMail
@@ -72,7 +72,7 @@ const signedInOnly = <T extends object | undefined>(done: T | SsoRequired): T =>
 const purposeOf = (challengeId: string): string => `login ${challengeId}`
 
 export const makeLogIn = (needs: Needs): LogIn => {
-  const { db, clock, passwords, codes, throttle, mail, secondFactor, confirmEmail, completeSignIn } = needs
+  const { db, clock, provePassword, codes, throttle, mail, secondFactor, confirmEmail, completeSignIn } = needs
   const { recordFailedLogin } = needs
   const soon = (): Date => new Date(clock.millis() + challengeMinutes * 60_000)
 
@@ -107,34 +107,27 @@ export const makeLogIn = (needs: Needs): LogIn => {
   }
 
   const start: LogIn['start'] = async ({ email, password, redirectTo }, from) => {
-    const attempt = await throttle.attempt({ email, ip: from.ip })
-    try {
-      const account = await db.row(findAccountByEmail, { email })
-      const matches = await passwords.matches(account?.password_hash ?? null, password)
-      if (!account || !matches) {
-        await attempt.failed()
-        if (account) recordFailedLogin({ userId: account.id, email, stage: 'password' }, from)
-        throw wrongPassword()
-      }
-      await throttle.require(tooManyAttempts, bucketOf('login-mails', account.id, 60))
-      const code = codes.make()
-      const id = newId('challenge', clock.millis())
-      await mail(email, account.default_org_id, loginCodeMail(code))
-      const expiresAt = soon()
-      await db.change(insertChallenge, {
-        id,
-        userId: account.id,
-        method: 'credentials',
-        step: 'code',
-        codeHash: codes.hash(code, purposeOf(id)),
-        redirectTo,
-        at: clock.now(),
-        expiresAt,
-      })
-      return { challengeId: id, email, expiresAt }
-    } finally {
-      attempt.end()
+    const { right, account } = await provePassword.atSignIn({ email, password }, from)
+    if (!account || !right) {
+      if (account) recordFailedLogin({ userId: account.id, email, stage: 'password' }, from)
+      throw wrongPassword()
     }
+    await throttle.require(tooManyAttempts, bucketOf('login-mails', account.id, 60))
+    const code = codes.make()
+    const id = newId('challenge', clock.millis())
+    await mail(email, account.default_org_id, loginCodeMail(code))
+    const expiresAt = soon()
+    await db.change(insertChallenge, {
+      id,
+      userId: account.id,
+      method: 'credentials',
+      step: 'code',
+      codeHash: codes.hash(code, purposeOf(id)),
+      redirectTo,
+      at: clock.now(),
+      expiresAt,
+    })
+    return { challengeId: id, email, expiresAt }
   }
 
   const resend: LogIn['resend'] = async (id) => {

@@ -117,13 +117,14 @@ export const makeRegister = (needs: Needs): Register => {
 
   const register: Register['register'] = async (given, from) => {
     checkPassword(given.password, given.email, 'password')
-    const passwordHash = await passwords.hash(given.password)
     const pending = newToken()
     const mayMail = await throttle.allows(
       bucketOf('register', given.email, 3),
       ...addressBuckets('register-ip', from.ip, 20),
     )
     if (!mayMail) return pending.token
+    // After the counts, which cost little: a flood of registrations is not hashed.
+    const passwordHash = await passwords.hash(given.password, from.ip)
     const known = await db.row(findAccountByEmail, { email: given.email })
     if (known?.email_verified_at) {
       await mail(given.email, known.default_org_id, accountExistsMail(baseUrl()))

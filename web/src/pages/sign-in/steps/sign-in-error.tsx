@@ -4,12 +4,13 @@ import { buttonClasses } from '../../../ui/button.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
 import { ssoAddress } from './sso-address.ts'
 
-/** An error of sign-in. If the organisation requires single sign-on, with the way there. */
+/** An error of sign-in, with the next step: a mailed link, or the single sign-on that the organisation requires. */
 export const SignInError = ({ error, redirectTo }: { error: unknown; redirectTo: string | undefined }) => {
-  const start = error instanceof ApiError && error.code === 'SSO_REQUIRED' ? error.body.login_url : undefined
+  const code = error instanceof ApiError ? error.code : undefined
+  const start = error instanceof ApiError && code === 'SSO_REQUIRED' ? error.body.login_url : undefined
   return (
     <>
-      <ErrorNote error={error} />
+      <ErrorNote error={error} {...(code === 'UNLOCK_REQUIRED' && { title: signIn.lockedTitle })} />
       {typeof start === 'string' && (
         <a href={ssoAddress(start, redirectTo)} className={buttonClasses('secondary')}>
           {signIn.withSso}

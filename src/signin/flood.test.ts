@@ -1,0 +1,26 @@
+import { afterAll, expect, test } from 'vitest'
+import { addPerson } from '../../test/clients/people.ts'
+import { goodPassword, openBrowser } from '../../test/clients/sign-in-client.ts'
+import { startTestService } from '../../test/service/service.ts'
+import { hashPassword } from '../accounts/passwords.ts'
+
+const t = await startTestService({ hashPassword })
+afterAll(() => t.stop())
+const acme = await t.org()
+
+test('R-56 registrations from one address neither refuse nor break the sign-ins of others', async () => {
+  const passwordHash = await hashPassword(goodPassword)
+  const people = await Promise.all(Array.from({ length: 20 }, () => addPerson(t, { orgId: acme.org.id, passwordHash })))
+  const flood = Array.from({ length: 130 }, (_, n) =>
+    openBrowser(t, '198.51.100.7').post('/api/auth/register', {
+      email: `flood${n}@example.com`,
+      password: goodPassword,
+      name: 'Ann Lee',
+    }),
+  )
+  const honest = people.map(({ email }, n) =>
+    openBrowser(t, `203.0.113.${n}`).post('/api/auth/login', { email, password: goodPassword }),
+  )
+  expect((await Promise.all(honest)).map(({ status }) => status)).toEqual(Array(20).fill(200))
+  expect((await Promise.all(flood)).map(({ status }) => status)).toEqual(Array(130).fill(202))
+})
