@@ -107,6 +107,27 @@ describe('while no mail can be sent', () => {
     expect(await t.database.sql('select 1 from login_challenges where user_id = $1', [userId])).toEqual([])
   })
 
+  test('R-56 a link that unlocks sign-in is mailed once mail works again, not an hour later', async () => {
+    const { email, userId } = await person()
+    const guess = () => browser().post('/api/auth/login', { email, password: 'a wrong password' })
+    const links = () => t.database.sql('select 1 from account_unlocks where user_id = $1', [userId])
+    await whileDown(async () => {
+      for (let i = 0; i < 52; i++) await guess()
+      await settled()
+    })
+    expect(await links()).toEqual([])
+    await expect
+      .poll(async () => {
+        await guess()
+        await settled()
+        return links()
+      })
+      .toHaveLength(1)
+    await guess()
+    await settled()
+    expect(await links()).toHaveLength(1)
+  })
+
   test('a resent login code fails clearly, and the former code keeps working', async () => {
     const { email } = await person()
     const ann = browser()

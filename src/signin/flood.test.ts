@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { afterAll, expect, test } from 'vitest'
 import { addPerson } from '../../test/clients/people.ts'
 import { goodPassword, openBrowser } from '../../test/clients/sign-in-client.ts'
@@ -23,4 +24,31 @@ test('R-56 registrations from one address neither refuse nor break the sign-ins 
   )
   expect((await Promise.all(honest)).map(({ status }) => status)).toEqual(Array(20).fill(200))
   expect((await Promise.all(flood)).map(({ status }) => status)).toEqual(Array(130).fill(202))
+})
+
+test('R-56 a registration that finds no free database connection after its mail is answered with 503', async () => {
+  const small = await startTestService({ env: { DATABASE_POOL_SIZE: '2' } })
+  const holder = new pg.Client(small.database.url)
+  await holder.connect()
+  try {
+    await holder.query('begin; lock table orgs in access exclusive mode')
+    const replies = Array.from({ length: 8 }, (_, n) =>
+      openBrowser(small, `203.0.113.${n}`).post('/api/auth/register', {
+        email: `n${n}@example.com`,
+        password: goodPassword,
+        name: 'Ann Lee',
+      }),
+    )
+    // Two wait for the lock, with the only connections. The others give up.
+    const refused: number[] = []
+    for (const reply of replies) reply.then(({ status }) => refused.push(status))
+    await expect.poll(() => refused.length, { timeout: 30_000 }).toBe(6)
+    await holder.query('rollback')
+    expect(refused).toEqual(Array(6).fill(503))
+    const statuses = (await Promise.all(replies)).map(({ status }) => status).sort()
+    expect(statuses).toEqual([202, 202, ...Array(6).fill(503)])
+  } finally {
+    await holder.end()
+    await small.stop()
+  }
 })

@@ -117,11 +117,11 @@ export const makeThrottle = ({ db, clock, limiter }: Needs): Throttle => {
       const buckets = failureBuckets(attempted)
       // Counted before the first wait, so that attempts that arrive together see each other.
       move(buckets, 1)
-      let ended = false
-      const end = (): void => {
-        if (!ended) move(buckets, -1)
-        ended = true
+      const held = new Set(buckets)
+      const release = (bucket: Bucket): void => {
+        if (held.delete(bucket)) move([bucket], -1)
       }
+      const end = (): void => held.forEach(release)
       try {
         for (const bucket of buckets) {
           const { remaining, resetAt } = await peek(bucket)
@@ -134,7 +134,11 @@ export const makeThrottle = ({ db, clock, limiter }: Needs): Throttle => {
       return {
         end,
         failed: async () => {
-          for (const bucket of buckets) await takeStrictly(bucket)
+          for (const bucket of buckets) {
+            await takeStrictly(bucket)
+            // It is counted for good now. Counting it twice would refuse others early.
+            release(bucket)
+          }
         },
       }
     },
