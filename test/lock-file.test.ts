@@ -9,6 +9,7 @@ type Locked = {
   integrity?: string
   /** Comes inside the package above it, whose checksum covers it. */
   inBundle?: boolean
+  hasInstallScript?: boolean
   optionalDependencies?: Record<string, string>
 }
 
@@ -32,4 +33,13 @@ test('the lock file names no registry and has a checksum for every package', asy
   const unchecked = listed.filter(([, { integrity, inBundle }]) => !inBundle && !integrity?.startsWith('sha512-'))
   expect(unchecked).toEqual([])
   expect((await readFile(join(root, '.npmrc'), 'utf8')).split('\n')).toContain('omit-lockfile-registry-resolved=true')
+})
+
+test('package.json allows the install scripts that packages have, so that npm install runs them without a warning', async () => {
+  // Without versions: npm compares them only with a lock file that names the registry. The lock file has checksums.
+  const { allowScripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  const withScript = Object.entries(packages)
+    .filter(([, { hasInstallScript }]) => hasInstallScript)
+    .map(([path]) => path.replace(/^.*node_modules\//, ''))
+  expect(allowScripts).toEqual(Object.fromEntries(withScript.map((name) => [name, true])))
 })

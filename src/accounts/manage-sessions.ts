@@ -1,6 +1,6 @@
 /** The device list of a user, and the end of sessions on it. */
 import type { Actor } from '../audit/append.ts'
-import type { Db } from '../db/pool.ts'
+import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import { isId } from '../ground/ids.ts'
@@ -10,24 +10,41 @@ import { endSessions, findStrictestPolicy, type ListedSession, listSessions } fr
 
 const maxListed = 200
 
-type Owner = { userId: string; sessionId: string; orgId: string | null }
+type Owner = {
+  userId: string
+  sessionId: string
+  orgId: string | null
+  ssoOrgId: string | null
+  ownFactors: boolean
+}
+
+/** Ends what programs may do for a person, on one org or on all of them. */
+export type EndProgramAccess = (tx: Tx, actor: Actor, of: { userId: string; orgId: string | null }) => Promise<unknown>
+
+/** Without the own factors of the person, a session knows and ends only sessions of the same identity provider. */
+const reachOf = ({ ssoOrgId, ownFactors }: Owner): string | null => (ownFactors ? null : ssoOrgId)
 
 export type Device = ListedSession & { device: string; current: boolean }
 
 export interface ManageSessions {
   list(owner: Owner): Promise<Device[]>
-  /** Ends one session of the user, or with `others` all but the current one. Returns how many ended. */
+  /**
+   * Ends one session of the user, or with `others` all but the current one and the access of programs. Returns how many
+   * sessions ended.
+   */
   revoke(owner: Owner, id: string, actor: Actor): Promise<number>
 }
 
-type Needs = { db: Db; clock: Clock; recordPersonal: RecordPersonal }
+type Needs = { db: Db; clock: Clock; recordPersonal: RecordPersonal; endPrograms: EndProgramAccess }
 
-export const makeManageSessions = ({ db, clock, recordPersonal }: Needs): ManageSessions => ({
-  list: async ({ userId, sessionId }) => {
+export const makeManageSessions = ({ db, clock, recordPersonal, endPrograms }: Needs): ManageSessions => ({
+  list: async (owner) => {
+    const { userId, sessionId } = owner
     const policy = await db.row(findStrictestPolicy, { userId })
     const rows = await db.rows(listSessions, {
       userId,
       currentId: sessionId,
+      providerOrgId: reachOf(owner),
       now: clock.now(),
       maxAgeHours: policy?.max_session_age_hours ?? null,
       limit: maxListed,
@@ -42,8 +59,10 @@ export const makeManageSessions = ({ db, clock, recordPersonal }: Needs): Manage
         userId: owner.userId,
         id: others ? null : id,
         butId: others ? owner.sessionId : null,
+        providerOrgId: reachOf(owner),
       })
       if (!others && ended.length === 0) throw new Failure('NOT_FOUND')
+      if (others) await endPrograms(tx, actor, { userId: owner.userId, orgId: reachOf(owner) })
       if (ended.length > 0) {
         const sessionIds = ended.map((row) => row.id).sort()
         await recordPersonal(tx, owner.orgId, {

@@ -3,8 +3,10 @@ import { makeBatcher } from '../db/batch.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { sha256 } from '../ground/crypto.ts'
+import type { Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
+import { refusalOf } from './sso-enforcement.ts'
 import {
   endExcessSessions,
   endSession,
@@ -13,6 +15,7 @@ import {
   insertSession,
   lockUser,
   type SessionRow,
+  stepUpSession,
   touchSessions,
 } from './store/session-rows.ts'
 
@@ -26,9 +29,16 @@ export type Session = {
   method: string
   createdAt: Date
   expiresAt: Date
+  /** The org whose identity provider opened the session. */
+  ssoOrgId: string | null
+  /** The person has proven their own factors in this session. Without them it is good for the org of the provider only. */
+  ownFactors: boolean
   /** The org whose audit log records what the user does to their own account. */
   orgId: string | null
+  /** Undefined also while the active org is closed to the session. */
   member: { orgId: string; role: Role; orgSuspended: boolean } | undefined
+  /** Why the active org is closed to the session. */
+  closed: Failure | undefined
   /** The request names an active org that the user does not belong to. */
   foreignOrg: boolean
 }
@@ -43,14 +53,20 @@ const sessionOf = (row: SessionRow, activeOrg: string | null): Session => {
   const role = roleOf(row.role)
   const foreignOrg = activeOrg !== null && row.org_id !== activeOrg
   const isMember = row.org_id !== null && role !== undefined && !foreignOrg
+  const { closed: because, slug, protocol } = row
+  const closed = isMember && slug !== null ? refusalOf({ closed: because, slug, protocol }) : undefined
   return {
     sessionId: row.session_id,
     userId: row.user_id,
     method: row.method,
     createdAt: row.created_at,
     expiresAt: row.expires_at,
+    ssoOrgId: row.sso_org_id,
+    ownFactors: row.own_factors,
     orgId: row.org_id,
-    member: isMember ? { orgId: row.org_id as string, role, orgSuspended: row.suspended === true } : undefined,
+    member:
+      isMember && !closed ? { orgId: row.org_id as string, role, orgSuspended: row.suspended === true } : undefined,
+    closed,
     foreignOrg,
   }
 }
@@ -71,11 +87,15 @@ export interface Sessions {
   begin(tx: Tx, userId: string, from: SignInFrom): Promise<OpenedSession>
   /** The same in a transaction of its own. Returns the cookie value. */
   open(userId: string, from: SignInFrom): Promise<string>
+  /** Confirms a session with the own factors of its user, and gives it a new token. Undefined if the session has ended. */
+  stepUp(tx: Tx, session: { userId: string; sessionId: string }): Promise<OpenedSession | undefined>
   /** Reads the session, the membership and the policies each time, so that every change takes effect at once. */
   find(token: string, activeOrg: string | null): Promise<Session | undefined>
   end(token: string): Promise<void>
   drained(): Promise<void>
 }
+
+const newToken = (): string => randomBytes(32).toString('base64url')
 
 type Lookup = { hash: Buffer; activeOrg: string | null }
 
@@ -116,7 +136,7 @@ export const makeSessions = ({ db, clock, log }: { db: Db; clock: Clock; log: Lo
 
   const begin: Sessions['begin'] = async (tx, userId, { method, ip, userAgent, ssoOrgId = null }) => {
     await tx.row(lockUser, { userId })
-    const token = randomBytes(32).toString('base64url')
+    const token = newToken()
     const now = clock.now()
     const sessionId = newId('session', now.getTime())
     await tx.change(insertSession, {
@@ -136,8 +156,20 @@ export const makeSessions = ({ db, clock, log }: { db: Db; clock: Clock; log: Lo
     return { sessionId, token, maxAgeSeconds: hours * 3_600 }
   }
 
+  const stepUp: Sessions['stepUp'] = async (tx, { userId, sessionId }) => {
+    const token = newToken()
+    const at = clock.now()
+    const row = await tx.row(stepUpSession, { userId, id: sessionId, tokenHash: sha256(token), at })
+    if (!row) return undefined
+    const policy = await tx.row(findStrictestPolicy, { userId })
+    const hours = policy?.max_session_age_hours ?? sessionHours
+    const endsAt = Math.min(row.expires_at.getTime(), row.created_at.getTime() + hours * 3_600_000)
+    return { sessionId, token, maxAgeSeconds: Math.max(1, Math.floor((endsAt - at.getTime()) / 1_000)) }
+  }
+
   return {
     begin,
+    stepUp,
     open: async (userId, from) => (await db.tx((tx) => begin(tx, userId, from))).token,
     find: async (token, activeOrg) => {
       if (!/^[A-Za-z0-9_-]{43}$/.test(token)) return undefined

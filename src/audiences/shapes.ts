@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { givenId, patternText } from '../ground/bounded-text.ts'
+import { refusing, tenantByHeader } from '../ground/refused-fields.ts'
 import {
   contactEmail,
   maxEmail,
@@ -85,13 +86,19 @@ const optionalFields = {
   metadata: metadata.optional().describe(metadataText),
 }
 
-export const CreateContact = z
-  .object({ ...optionalFields, phone: strictPhone })
-  .superRefine(needsTarget)
-  .meta({
-    id: 'CreateContact',
-    examples: [{ name: 'Ada Lovelace', email: 'ada@example.com', phone: '+14155550100', metadata: { plan: 'pro' } }],
-  })
+export const CreateContact = refusing(
+  z
+    .object({ ...optionalFields, phone: strictPhone })
+    .superRefine(needsTarget)
+    .meta({
+      id: 'CreateContact',
+      examples: [{ name: 'Ada Lovelace', email: 'ada@example.com', phone: '+14155550100', metadata: { plan: 'pro' } }],
+    }),
+  {
+    contact_id: 'Add an existing contact to an audience with POST /audiences/{id}/contacts.',
+    tenant_id: tenantByHeader,
+  },
+)
 export type CreateContact = z.output<typeof CreateContact>
 
 export const PatchContact = z
@@ -104,29 +111,34 @@ export const PatchContact = z
   .meta({ id: 'PatchContact', examples: [{ name: 'Ada King', metadata: { plan: 'enterprise' } }] })
 export type PatchContact = z.output<typeof PatchContact>
 
-export const AddMember = z
-  .object({
-    contact_id: givenId.optional().describe('The id of an existing contact. Without it, give the fields of a contact.'),
-    ...optionalFields,
-    phone: anyPhone,
-  })
-  .superRefine((body, context) => {
-    if (body.contact_id === undefined) return needsTarget(body, context)
-    const others = Object.entries(body).filter(([field, value]) => field !== 'contact_id' && value !== undefined)
-    if (others.length === 0) return
-    context.addIssue({
-      code: 'custom',
-      path: ['contact_id'],
-      message: 'Give either contact_id or the fields of a contact.',
+export const AddMember = refusing(
+  z
+    .object({
+      contact_id: givenId
+        .optional()
+        .describe('The id of an existing contact. Without it, give the fields of a contact.'),
+      ...optionalFields,
+      phone: anyPhone,
     })
-  })
-  .meta({
-    id: 'AddMember',
-    examples: [
-      { name: 'Ada Lovelace', email: 'ada@example.com', metadata: { plan: 'pro' } },
-      { contact_id: 'con_01k5w3v8q6e9rbx2t7m4n0c1yz' },
-    ],
-  })
+    .superRefine((body, context) => {
+      if (body.contact_id === undefined) return needsTarget(body, context)
+      const others = Object.entries(body).filter(([field, value]) => field !== 'contact_id' && value !== undefined)
+      if (others.length === 0) return
+      context.addIssue({
+        code: 'custom',
+        path: ['contact_id'],
+        message: 'Give either contact_id or the fields of a contact.',
+      })
+    })
+    .meta({
+      id: 'AddMember',
+      examples: [
+        { name: 'Ada Lovelace', email: 'ada@example.com', metadata: { plan: 'pro' } },
+        { contact_id: 'con_01k5w3v8q6e9rbx2t7m4n0c1yz' },
+      ],
+    }),
+  { tenant_id: 'A new contact belongs to the tenant of its audience.' },
+)
 export type AddMember = z.output<typeof AddMember>
 
 const instant = z.iso.datetime()
@@ -161,20 +173,23 @@ export const AudienceMember = Contact.extend({
   audience_id: z.string().describe('The audience that the contact is a member of.'),
 }).meta({ id: 'AudienceMember', examples: [{ ...exampleContact, audience_id: 'aud_01k5w3v8q6e9rbx2t7m4n0c1yz' }] })
 
-export const CreateAudience = z
-  .object({
-    name: z.string().max(200).trim().min(1).describe('The name of the audience, 1 to 200 characters.'),
-    slug: patternText(
-      /^(?=.{1,64}$)[a-z0-9]+(-[a-z0-9]+)*$/,
-      64,
-      'Must contain only lower-case letters and digits, with single dashes between them.',
-    )
-      .optional()
-      .describe(
-        'A name to refer to the audience by, unique in the organisation: 1 to 64 lower-case letters and digits, with single dashes between them. Made from `name` by default.',
-      ),
-  })
-  .meta({ id: 'CreateAudience', examples: [{ name: 'Beta users' }, { name: 'Newsletter', slug: 'newsletter' }] })
+export const CreateAudience = refusing(
+  z
+    .object({
+      name: z.string().max(200).trim().min(1).describe('The name of the audience, 1 to 200 characters.'),
+      slug: patternText(
+        /^(?=.{1,64}$)[a-z0-9]+(-[a-z0-9]+)*$/,
+        64,
+        'Must contain only lower-case letters and digits, with single dashes between them.',
+      )
+        .optional()
+        .describe(
+          'A name to refer to the audience by, unique in the organisation: 1 to 64 lower-case letters and digits, with single dashes between them. Made from `name` by default.',
+        ),
+    })
+    .meta({ id: 'CreateAudience', examples: [{ name: 'Beta users' }, { name: 'Newsletter', slug: 'newsletter' }] }),
+  { tenant_id: tenantByHeader },
+)
 export type CreateAudience = z.output<typeof CreateAudience>
 
 export const Audience = z

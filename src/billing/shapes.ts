@@ -1,5 +1,6 @@
 /** Requests and responses of billing. */
 import { z } from 'zod'
+import { refusing } from '../ground/refused-fields.ts'
 import { plans } from '../orgs/plans.ts'
 
 const count = z.int().min(0)
@@ -28,12 +29,17 @@ export const Billing = z.strictObject({
   ends_at: z.string().optional(),
 })
 
-export const StartUpgrade = z.object({ plan: z.enum(plans) })
+export const StartUpgrade = refusing(z.object({ plan: z.enum(plans) }), {
+  spend_cap_usd: 'Set the spend cap with PATCH.',
+})
 export const CheckoutPage = z.strictObject({ checkout_url: z.string() })
 export const PortalPage = z.strictObject({ portal_url: z.string() })
 
 const hasCents = (value: number): boolean => Math.round(value * 100) / 100 === value
 
-export const PatchBilling = z.object({
-  spend_cap_usd: z.number().min(0).max(1_000_000).refine(hasCents, 'Use at most two decimals.').nullable().optional(),
-})
+export const PatchBilling = refusing(
+  z.object({
+    spend_cap_usd: z.number().min(0).max(1_000_000).refine(hasCents, 'Use at most two decimals.').nullable().optional(),
+  }),
+  { plan: 'Change the plan with POST.' },
+)

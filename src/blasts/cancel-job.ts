@@ -9,6 +9,8 @@ import { jobCanceled } from './job-events.ts'
 import { cancelJobMessages, countHandedOver, findJob, markCanceled } from './store/job-rows.ts'
 import { dropWaiting } from './store/winner-rows.ts'
 
+const completed = 'This job is completed. Only a job that has scheduled messages can be canceled.'
+
 /** Returns how many messages were canceled: none if the job was canceled before. */
 export type CancelJob = (scope: Scope, actor: Actor, id: string) => Promise<number>
 
@@ -40,7 +42,7 @@ export const makeCancelJob = ({ db, clock, audit, appendEvents }: Needs): Cancel
     const job = await db.row(findJob, { orgId, environment, projectId, id, tenantId: null })
     if (!job) throw new Failure('NOT_FOUND')
     if (tenantId !== null && job.tenant_id !== tenantId) throw new Failure('TENANT_FORBIDDEN')
-    if (job.status !== 'canceled') throw new Failure('NOT_SCHEDULED')
+    if (job.status !== 'canceled') throw new Failure('NOT_SCHEDULED', { message: completed })
     return 0
   }
 }

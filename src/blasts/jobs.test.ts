@@ -123,7 +123,8 @@ describe('events', () => {
         },
       ],
     ])
-    expectRefusal(await own.cancelJob(job_id), 'NOT_SCHEDULED')
+    const message = 'This job is completed. Only a job that has scheduled messages can be canceled.'
+    expectRefusal(await own.cancelJob(job_id), 'NOT_SCHEDULED', { message })
   })
 
   test('X-117 X-118 many workers at once fire each event once', async () => {

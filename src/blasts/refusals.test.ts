@@ -121,6 +121,18 @@ describe('destinations', () => {
     expect(await own.sent(id, sms(await own.template(short)))).toMatchObject({ scheduled: 1, suppressed: 1 })
   })
 
+  test('S-211 SD-58 an empty list refuses every blast, also to numbers without a calling code', async () => {
+    const own = await blastClient(t)
+    await own.geo('')
+    const body = sms(await own.template(short))
+    for (const phone of ['+2101234567', '07700 900123', '+12025550101']) {
+      await refused(own, await own.audience([{ phone }]), body, 'SMS_DESTINATION_NOT_ALLOWED')
+    }
+    const costly = await own.audience([{ phone: '07700 900124' }, { phone: satellite }])
+    await refused(own, costly, body, 'HIGH_COST_DESTINATION')
+    expect(await own.sent(await own.audience([]), body)).toMatchObject({ total: 0, scheduled: 0 })
+  })
+
   test('S-376 S-403 numbers without a readable calling code pass and fail at the provider', async () => {
     const own = await blastClient(t)
     await own.geo('US')

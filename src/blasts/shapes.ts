@@ -4,7 +4,7 @@ import { isLocalTime, isTimeZone } from '../ground/local-time.ts'
 import { domainPart, parseMailbox } from '../ground/mailbox.ts'
 import { isE164 } from '../ground/phone-number.ts'
 import { isSenderId } from '../ground/sender-id.ts'
-import { exampleInstant, instant } from '../messages/shapes.ts'
+import { exampleInstant, instant, refusingOtherSends } from '../messages/shapes.ts'
 import { VariablesShape } from '../templates/variables.ts'
 
 const minute = 60
@@ -62,8 +62,10 @@ const checkWinner = (given: Given, context: z.RefinementCtx): void => {
   if (!tracked) issue(['winner', 'by'], `Needs ${flag}.`)
 }
 
-export const SendAudienceBody = z
-  .object({
+const notHere = 'Not supported here. Use scheduled_local with scheduled_at_tz.'
+
+export const SendAudienceBody = refusingOtherSends(
+  z.object({
     channel: z.enum(['email', 'sms']).describe('The channel of the messages.'),
     from: z
       .string()
@@ -86,6 +88,8 @@ export const SendAudienceBody = z
       .max(5)
       .optional()
       .describe('2 to 5 subjects that replace the subject of the template. Each contact gets one of them.'),
+    stream: z.literal('broadcast').optional().describe('Always `broadcast`: members who unsubscribed are skipped.'),
+    scheduled_at: z.never(notHere).optional().describe(notHere),
     scheduled_local: z
       .string()
       .max(32)
@@ -104,7 +108,8 @@ export const SendAudienceBody = z
     winner: WinnerRequest.optional().describe(
       'Sends the subjects to a share of the recipients first, and the best one to the others.',
     ),
-  })
+  }),
+)
   .superRefine((given, context) => {
     checkFrom(given, context)
     checkTime(given, context)

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
 import { catalogueOf } from '../../test/service/schema.ts'
 import { systemClock } from '../ground/clock.ts'
-import { silentLog } from '../ground/log.ts'
+import { type Log, silentLog } from '../ground/log.ts'
 import { type Migration, migrate, readMigrations } from './migrate.ts'
 
 const known = await readMigrations()
@@ -15,7 +15,13 @@ const empty = async (): Promise<TestDatabase> => {
   return database
 }
 
-const migrateOn = (database: TestDatabase, migrations?: Migration[], upTo?: string, patienceMs?: number) => {
+const migrateOn = (
+  database: TestDatabase,
+  migrations?: Migration[],
+  upTo?: string,
+  patienceMs?: number,
+  log = silentLog(),
+) => {
   const connect = async () => {
     const client = new pg.Client(database.url)
     await client.connect()
@@ -25,7 +31,7 @@ const migrateOn = (database: TestDatabase, migrations?: Migration[], upTo?: stri
     {
       connect,
       clock: systemClock,
-      log: silentLog(),
+      log,
       ...(migrations && { migrations }),
       ...(patienceMs !== undefined && { patienceMs }),
     },
@@ -113,6 +119,20 @@ describe('migrations', () => {
   test('are numbered consecutively from 1', () => {
     const numbers = known.map(({ name }) => Number(name.slice(0, 4)))
     expect(numbers).toEqual(known.map((_, i) => i + 1))
+  })
+
+  test('are one line in the log of a new database, and a line each when a release adds them', async () => {
+    const database = await empty()
+    const logged: unknown[] = []
+    const info = (...[fields, message]: unknown[]) => void logged.push([message, fields])
+    const log: Log = { ...silentLog(), info }
+    await migrateOn(database, [first, second], undefined, undefined, log)
+    expect(logged).toEqual([['creating the tables', { migrations: 2 }]])
+    const third = migrationOf('0003_third', 'alter table things add column note text')
+    await migrateOn(database, [first, second, third], undefined, undefined, log)
+    expect(logged.slice(1)).toEqual([['applying migration', { migration: '0003_third' }]])
+    await migrateOn(database, [first, second, third], undefined, undefined, log)
+    expect(logged).toHaveLength(2)
   })
 
   test('are applied once when several processes start them at the same time, and every process succeeds', async () => {

@@ -183,11 +183,14 @@ export const migrate = async (needs: Needs, upTo?: string): Promise<string[]> =>
     await lockSchema(client)
     const done = await appliedIfAny(client)
     assertSameHistory(done, known)
-    if (done.length > 0) await finish(client, needs)
-    for (const migration of known.slice(done.length)) {
+    const isNew = done.length === 0
+    const due = known.slice(done.length).filter(({ name }) => upTo === undefined || name <= upTo)
+    if (isNew) log.info({ migrations: due.length }, 'creating the tables')
+    else await finish(client, needs)
+    for (const migration of due) {
       const { name } = migration
-      if (upTo !== undefined && name > upTo) break
-      log.info({ migration: name }, 'applying migration')
+      // On a new installation, a line for each would hide what else the first start prints.
+      log[isNew ? 'debug' : 'info']({ migration: name }, 'applying migration')
       await apply(client, migration, needs)
       ran.push(name)
     }

@@ -1,19 +1,23 @@
 import { z } from 'zod'
+import { refusing } from '../ground/refused-fields.ts'
 import { regions } from './region.ts'
 
 const poolName = z.string().trim().min(1).max(100).describe('A name for people, 1 to 100 characters.')
 const ipCount = z.int().min(1).max(50).describe('The number of IP addresses in the pool, 1 to 50.')
 
-export const CreateIpPool = z
-  .object({
-    name: poolName,
-    region: z
-      .enum(regions)
-      .default('us-east-1')
-      .describe('The region of the pool. Only domains of the same region can use it.'),
-    ip_count: ipCount.default(1),
-  })
-  .meta({ id: 'CreateIpPool', examples: [{ name: 'Newsletters', ip_count: 2 }] })
+export const CreateIpPool = refusing(
+  z
+    .object({
+      name: poolName,
+      region: z
+        .enum(regions)
+        .default('us-east-1')
+        .describe('The region of the pool. Only domains of the same region can use it.'),
+      ip_count: ipCount.default(1),
+    })
+    .meta({ id: 'CreateIpPool', examples: [{ name: 'Newsletters', ip_count: 2 }] }),
+  { paused: 'A new pool sends. Pause it with PATCH.' },
+)
 export type CreateIpPool = z.output<typeof CreateIpPool>
 
 export const PatchIpPool = z

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { givenId, patternText } from '../ground/bounded-text.ts'
+import { eachRefused, refusing } from '../ground/refused-fields.ts'
 import { longestName, normaliseName } from './name.ts'
 import { recordNames } from './records.ts'
 import { regions } from './region.ts'
@@ -43,45 +44,51 @@ const label = patternText(
   'Must be a single DNS label, such as send.',
 ).toLowerCase()
 
-export const CreateDomain = z
-  .object({
-    name: name.describe('The domain that you send from, such as `example.com`. Stored in lower case and ASCII form.'),
-    region: z
-      .enum(regions)
-      .default('us-east-1')
-      .describe('The region that email is sent from. It can be changed in the dashboard.'),
-    project_id: givenId
-      .nullable()
-      .optional()
-      .describe('The project of the domain. Defaults to the project of the API key, or else to the default project.'),
-    tenant_id: givenId
-      .nullable()
-      .optional()
-      .describe('The tenant of the domain. Defaults to the tenant of the request, if it acts for one.'),
-    return_path: label
-      .default('send')
-      .describe('The subdomain that bounces return to: one DNS label of up to 63 letters, digits and hyphens.'),
-    inbound: z.boolean().default(false).describe('Whether the domain receives email. Adds an `INBOUND` record.'),
-  })
-  .superRefine((body, context) => {
-    // A name that is too long by itself is already reported.
-    if (body.name.length <= longestName && `${body.return_path}.${body.name}`.length > longestHost) {
-      const message = `Must have at most ${longestHost} characters together with the domain name.`
-      context.addIssue({ code: 'custom', path: ['return_path'], message })
-    }
-  })
-  .meta({ id: 'CreateDomain', examples: [{ name: 'mail.example.com', region: 'eu-west-1' }] })
+export const CreateDomain = refusing(
+  z
+    .object({
+      name: name.describe('The domain that you send from, such as `example.com`. Stored in lower case and ASCII form.'),
+      region: z
+        .enum(regions)
+        .default('us-east-1')
+        .describe('The region that email is sent from. It can be changed in the dashboard.'),
+      project_id: givenId
+        .nullable()
+        .optional()
+        .describe('The project of the domain. Defaults to the project of the API key, or else to the default project.'),
+      tenant_id: givenId
+        .nullable()
+        .optional()
+        .describe('The tenant of the domain. Defaults to the tenant of the request, if it acts for one.'),
+      return_path: label
+        .default('send')
+        .describe('The subdomain that bounces return to: one DNS label of up to 63 letters, digits and hyphens.'),
+      inbound: z.boolean().default(false).describe('Whether the domain receives email. Adds an `INBOUND` record.'),
+    })
+    .superRefine((body, context) => {
+      // A name that is too long by itself is already reported.
+      if (body.name.length <= longestName && `${body.return_path}.${body.name}`.length > longestHost) {
+        const message = `Must have at most ${longestHost} characters together with the domain name.`
+        context.addIssue({ code: 'custom', path: ['return_path'], message })
+      }
+    })
+    .meta({ id: 'CreateDomain', examples: [{ name: 'mail.example.com', region: 'eu-west-1' }] }),
+  { ip_pool_id: 'Set the IP pool with PATCH /domains/{id}.' },
+)
 export type CreateDomain = z.output<typeof CreateDomain>
 
-export const PatchDomain = z
-  .object({
-    ip_pool_id: givenId
-      .nullable()
-      .optional()
-      .describe('The dedicated IP pool that sends the email of the domain. `null` for shared IP addresses.'),
-    inbound: z.boolean().optional().describe('Whether the domain receives email.'),
-  })
-  .meta({ id: 'PatchDomain', examples: [{ inbound: true }] })
+export const PatchDomain = refusing(
+  z
+    .object({
+      ip_pool_id: givenId
+        .nullable()
+        .optional()
+        .describe('The dedicated IP pool that sends the email of the domain. `null` for shared IP addresses.'),
+      inbound: z.boolean().optional().describe('Whether the domain receives email.'),
+    })
+    .meta({ id: 'PatchDomain', examples: [{ inbound: true }] }),
+  { return_path: 'Cannot be changed.' },
+)
 export type PatchDomain = z.output<typeof PatchDomain>
 
 export const StartWarmup = z
@@ -89,6 +96,14 @@ export const StartWarmup = z
   .meta({ id: 'StartWarmup', examples: [{ days: 21 }] })
 export type StartWarmup = z.output<typeof StartWarmup>
 
+/** A check of the records, which changes nothing by itself. */
+export const CheckDomain = refusing(
+  z.object({ id: givenId }),
+  eachRefused(
+    ['name', 'region', 'project_id', 'tenant_id', 'return_path', 'inbound', 'ip_pool_id'],
+    'This request only checks the DNS records.',
+  ),
+)
 export const ChangeRegion = z.object({ region: z.enum(regions) })
 export const BindTenant = z.object({ tenant_id: givenId.nullable() })
 

@@ -7,18 +7,19 @@ import type { Keyset } from '../ground/cursor.ts'
 import { Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
-import type { Limiter } from '../limits/limiter.ts'
 import type { ByteRange, ObjectStore } from '../providers/objects/object-store.ts'
-import { takeOne } from './export-limits.ts'
+import { tooManyExports } from './export-limits.ts'
 import {
   type ExportJobRow,
   findExportJob,
   findUnfinishedJob,
   insertExportJob,
   listExportJobs,
+  oldestOfNewest,
 } from './store/export-job-rows.ts'
 
 const dayMs = 86_400_000
+const mostPerDay = 5
 
 /** A complete file. Its content never changes, so the id of its job names it. */
 export type ExportFile = {
@@ -36,9 +37,9 @@ export interface ExportJobs {
   file(orgId: string, id: string): Promise<ExportFile>
 }
 
-type Needs = { db: Db; clock: Clock; log: Log; limiter: Limiter | undefined; audit: Audit; store: ObjectStore }
+type Needs = { db: Db; clock: Clock; log: Log; audit: Audit; store: ObjectStore }
 
-export const makeExportJobs = ({ db, clock, log, limiter, audit, store }: Needs): ExportJobs => {
+export const makeExportJobs = ({ db, clock, log, audit, store }: Needs): ExportJobs => {
   const read: ExportJobs['read'] = async (orgId, id) => {
     const job = await db.row(findExportJob, { orgId, id })
     if (!job) throw new Failure('NOT_FOUND')
@@ -53,6 +54,8 @@ export const makeExportJobs = ({ db, clock, log, limiter, audit, store }: Needs)
         id: newId('exportJob', at.getTime()),
         userId: actor.userId,
         at,
+        since: new Date(at.getTime() - dayMs),
+        most: mostPerDay,
       })
       if (!job) return undefined
       await audit(tx, {
@@ -77,13 +80,12 @@ export const makeExportJobs = ({ db, clock, log, limiter, audit, store }: Needs)
 
   return {
     request: async (orgId, actor) => {
-      const unfinished = await db.row(findUnfinishedJob, { orgId })
-      if (unfinished) return unfinished
-      await takeOne({ limiter, clock }, { name: `{${orgId}}:export-jobs`, limit: 5, windowMs: dayMs })
       const job = (await insert(orgId, actor)) ?? (await db.row(findUnfinishedJob, { orgId }))
-      // Another request began a job in between, and it is done already.
-      if (!job) throw new Failure('RATE_LIMITED', { retryAfter: 1 })
-      return job
+      if (job) return job
+      const oldest = await db.row(oldestOfNewest, { orgId, jobs: mostPerDay })
+      const wait = oldest ? oldest.created_at.getTime() + dayMs - clock.millis() : 0
+      // Without such a job, another request began one in between, and it is done already.
+      throw tooManyExports(Math.max(1_000, wait))
     },
     read,
     list: (orgId, page) => db.rows(listExportJobs, { orgId, ...page }),

@@ -2,6 +2,9 @@ import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Bucket, Limiter } from '../limits/limiter.ts'
 
+export const tooManyExports = (waitMs: number): Failure =>
+  new Failure('RATE_LIMITED', { retryAfter: waitMs / 1_000, flatMessage: 'Too many exports. Try again later.' })
+
 /** Throws RATE_LIMITED if no more fit. While the store of the limiter is unreachable, everything fits. */
 export const takeOne = async (
   { limiter, clock }: { limiter: Limiter | undefined; clock: Clock },
@@ -10,8 +13,5 @@ export const takeOne = async (
   const taken = await limiter?.take([bucket], clock.millis())
   if (!taken || taken.allowed) return
   const resetAt = taken.states[taken.refusedBy]?.resetAt ?? clock.millis()
-  throw new Failure('RATE_LIMITED', {
-    retryAfter: (resetAt - clock.millis()) / 1_000,
-    flatMessage: 'Too many exports. Try again later.',
-  })
+  throw tooManyExports(resetAt - clock.millis())
 }

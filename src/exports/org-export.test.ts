@@ -349,4 +349,33 @@ describe('a job', () => {
     ])
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(86_000)
   })
+
+  test('AD-133 requests at the same time get one job and spend one of the five of a day', async () => {
+    const { orgId, owner } = await owned()
+    const together = () => Promise.all(Array.from({ length: 8 }, () => owner.ask('POST', `${path}/async`)))
+    const started = new Set<string>()
+    for (let n = 0; n < 5; n++) {
+      const replies = await together()
+      expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 202))
+      expect(new Set(replies.map(({ body }) => body.id)).size).toBe(1)
+      started.add(replies[0]?.body.id)
+      await runJobs()
+    }
+    expect(started.size).toBe(5)
+    expect((await together()).map(({ status }) => status)).toEqual(Array(8).fill(429))
+    const trail = (await trailOf(t.database, orgId)).filter(({ action }) => action === 'org.exported')
+    expect(trail).toHaveLength(5)
+    clock.advance(86_400_000)
+    const nextDay = await (await primaryOwner(t, orgId)).ask('POST', `${path}/async`)
+    expect([nextDay.status, started.has(nextDay.body.id)]).toEqual([202, false])
+  })
+
+  test('AD-72 can be started and read while the org is suspended', async () => {
+    const { orgId, owner } = await owned()
+    await t.database.sql("update orgs set suspended_at = created_at, suspension_reason = 'spam' where id = $1", [orgId])
+    const id = await startJob(owner)
+    await runJobs()
+    const file = await owner.ask('GET', `${path}/jobs/${id}/download`)
+    expect([file.status, linesIn(file.text)[0].type]).toEqual([200, 'manifest'])
+  })
 })

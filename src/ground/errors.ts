@@ -241,6 +241,7 @@ export const catalogue = {
   INVITATION_EXPIRED: at(410, 'This invitation has expired'),
   INVITATION_EMAIL_MISMATCH: at(403, 'This invitation was sent to another address'),
   SOLE_OWNER: at(409, 'You are the only member of an organisation you own'),
+  ORG_SLUG_TAKEN: at(409, 'Another organisation already uses this slug. Choose another one.'),
   SCIM_TOKEN_LIMIT: at(409, 'The organisation has two live directory tokens. Revoke one first.'),
   OWNER_NOT_MAPPABLE: at(422, 'A directory group cannot grant the owner role'),
   DOMAIN_NOT_VERIFIED: at(409, 'The domain is not verified. Verify it first.'),
@@ -250,6 +251,10 @@ export const catalogue = {
   EXPORT_UNAVAILABLE: at(503, 'The file of this export cannot be read at the moment. Try again in a few minutes.'),
   RANGE_NOT_SATISFIABLE: at(416, 'The requested range is outside the file'),
   SSO_REQUIRED: at(403, 'Your organisation requires single sign-on'),
+  STEP_UP_REQUIRED: at(
+    403,
+    'Confirm with your own password first. An identity provider opened this session for its organisation only.',
+  ),
   SSO_NOT_TESTED: at(409, 'Sign in once through this configuration before you enforce it'),
   SSO_NO_DOMAIN: at(409, 'Verify an email domain before you enforce single sign-on'),
   INVALID_TIME_RANGE: at(422, 'The bounds of a range must be ISO 8601 timestamps'),

@@ -1,9 +1,11 @@
 /**
- * Finds fields whose name is that of a known field in another spelling, such as `replyTo` for `reply_to`. The names of
- * a schema are collected once. Of the input, only objects that the schema describes are visited.
+ * Finds unknown fields that are no accident: those whose name is that of a known field in another spelling, such as
+ * `replyTo` for `reply_to`, and those that the schema refuses by name. The names of a schema are collected once. Of the
+ * input, only objects that the schema describes are visited.
  */
 import type { z } from 'zod'
 import type { FieldError } from './errors.ts'
+import { refusedFields } from './refused-fields.ts'
 
 type Schema = z.core.$ZodType
 type Path = (string | number)[]
@@ -14,6 +16,8 @@ type Names = {
   fields: Map<string, Names | null>
   /** The name of each field, by its spelling without case and underscores. */
   spellings: Map<string, string>
+  /** The message for each refused field, by its spelling without case and underscores. */
+  refused: Map<string, string>
   /** The names in the elements of a list, with the length above which the schema refuses the list. */
   elements: Names | undefined
   maxElements: number
@@ -29,6 +33,7 @@ const spellingOf = (name: string): string => name.toLowerCase().replaceAll('_', 
 const noNames = (): Names => ({
   fields: new Map(),
   spellings: new Map(),
+  refused: new Map(),
   elements: undefined,
   maxElements: 0,
   values: undefined,
@@ -41,6 +46,7 @@ const merged = (one: Names | null | undefined, other: Names | null | undefined):
   return {
     fields,
     spellings: new Map([...one.spellings, ...other.spellings]),
+    refused: new Map([...one.refused, ...other.refused]),
     elements: merged(one.elements, other.elements),
     maxElements: Math.max(one.maxElements, other.maxElements),
     values: merged(one.values, other.values),
@@ -55,12 +61,14 @@ const maxLengthOf = (schema: Schema): number => {
 /** An object that accepts further fields of any name has no misspelled ones. */
 const isOpen = (catchall: Schema | undefined): boolean => catchall !== undefined && catchall._zod.def.type !== 'never'
 
-const namesOfObject = (shape: z.core.$ZodShape, catchall: Schema | undefined): Names => {
+const namesOfObject = (object: Schema, { shape, catchall }: z.core.$ZodObjectDef): Names => {
+  const refused = refusedFields.get(object) ?? {}
   const names = noNames()
   for (const [name, field] of Object.entries(shape)) {
     names.fields.set(name, collectNames(field) ?? null)
     if (!isOpen(catchall)) names.spellings.set(spellingOf(name), name)
   }
+  for (const [name, message] of Object.entries(refused)) names.refused.set(spellingOf(name), message)
   return names
 }
 
@@ -69,7 +77,7 @@ const collectNames = (schema: Schema): Names | undefined => {
   const { def } = (schema as z.core.$ZodTypes)._zod
   switch (def.type) {
     case 'object':
-      return namesOfObject(def.shape, def.catchall)
+      return namesOfObject(schema, def)
     case 'array': {
       const elements = collectNames(def.element)
       return elements && { ...noNames(), elements, maxElements: maxLengthOf(schema) }
@@ -98,11 +106,7 @@ const collectNames = (schema: Schema): Names | undefined => {
   }
 }
 
-const rowFor = (path: Path, name: string): FieldError => ({
-  path,
-  code: 'unrecognized',
-  message: `Unknown field. Did you mean ${name}?`,
-})
+const rowFor = (path: Path, message: string): FieldError => ({ path, code: 'unrecognized', message })
 
 type Search = { rows: FieldError[]; maxRows: number; path: Path }
 
@@ -113,10 +117,12 @@ const visitInner = (names: Names, input: unknown, step: string | number, search:
   search.path.pop()
 }
 
-const compareName = ({ spellings }: Names, name: string, { rows, maxRows, path }: Search): void => {
+const compareName = ({ spellings, refused }: Names, name: string, { rows, maxRows, path }: Search): void => {
   if (name.length > maxNameLength || rows.length === maxRows) return
-  const known = spellings.get(spellingOf(name))
-  if (known !== undefined) rows.push(rowFor([...path, name], known))
+  const spelling = spellingOf(name)
+  const known = spellings.get(spelling)
+  const message = known === undefined ? refused.get(spelling) : `Unknown field. Did you mean ${known}?`
+  if (message !== undefined) rows.push(rowFor([...path, name], message))
 }
 
 const visit = (names: Names, input: object, search: Search): void => {
@@ -146,7 +152,7 @@ const namesIn = (schema: Schema): Names | null => {
   return names
 }
 
-/** One row for each misspelled field, at its own path and with the right name. */
+/** One row for each misspelled or refused field, at its own path and with the right name or what to do instead. */
 export const misspelledFields = (schema: Schema, input: unknown, maxRows: number): FieldError[] => {
   const names = namesIn(schema)
   const rows: FieldError[] = []

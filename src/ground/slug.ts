@@ -1,10 +1,33 @@
 import { randomBase62 } from './crypto.ts'
 
-/** Lower-case letters and digits, with one dash for each run of other characters. At most 48 characters. */
+/** Latin letters that are letters of their own, so that no decomposition gives their base. */
+const plainLetters: Record<string, string> = {
+  ß: 'ss',
+  æ: 'ae',
+  œ: 'oe',
+  ø: 'o',
+  đ: 'd',
+  ð: 'd',
+  þ: 'th',
+  ħ: 'h',
+  ı: 'i',
+  ł: 'l',
+  ŋ: 'n',
+  ŧ: 't',
+}
+
+const ownLetters = new RegExp(`[${Object.keys(plainLetters).join('')}]`, 'g')
+
+/**
+ * Lower-case Latin letters without their marks and digits, with one dash for each run of other characters. At most 48
+ * characters. A text of other scripts has none of them and gets `whenEmpty`.
+ */
 export const slugOf = (text: string, whenEmpty: string): string => {
   const slug = text
     .toLowerCase()
     .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .replace(ownLetters, (letter) => plainLetters[letter] as string)
     .replace(/[^a-z0-9]+/g, '-')
     .slice(0, 48)
     .replace(/^-+|-+$/g, '')

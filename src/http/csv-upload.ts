@@ -13,11 +13,11 @@ const mediaTypeOf = ({ contentType }: UploadedFile): string =>
 const otherType = (): Failure =>
   invalid(['headers', 'Content-Type'], 'custom', `Must be ${csvType}, or application/json with the field csv.`)
 
-/** The bytes of a CSV file that was sent as it is, or as a text in JSON. `refusal` is thrown for any other type. */
-export const readCsvUpload = async (upload: UploadedFile, refusal = otherType): Promise<Buffer> => {
+/** The bytes of a CSV file that was sent as it is, or as a text in JSON. */
+export const readCsvUpload = async (upload: UploadedFile): Promise<Buffer> => {
   const type = mediaTypeOf(upload)
   if (type === csvType) return upload.bytes
-  if (type !== 'application/json') throw refusal()
+  if (type !== 'application/json') throw otherType()
   return Buffer.from(validate(CsvInJson, await parseJson(upload.bytes, { values: 100 })).csv)
 }
 

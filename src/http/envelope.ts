@@ -15,14 +15,15 @@ const flatSentences: Partial<Record<Code, string>> = {
   TENANT_NOT_USABLE: 'The tenant is suspended or archived',
 }
 
-/** The error body under /api/internal and /api/auth. */
-export const flatBody = ({ code, message, detail }: Failure): string =>
-  JSON.stringify({
-    error: detail.flatMessage ?? flatSentences[code] ?? message,
-    code: codelessRefusals.has(code) ? undefined : code,
-    errors: detail.errors,
-    ...detail.extra,
-  })
+/** The fields of the error body under /api/internal and /api/auth. */
+export const flatFields = ({ code, message, detail }: Failure) => ({
+  error: detail.flatMessage ?? flatSentences[code] ?? message,
+  code: codelessRefusals.has(code) ? undefined : code,
+  errors: detail.errors,
+  ...detail.extra,
+})
+
+export const flatBody = (failure: Failure): string => JSON.stringify(flatFields(failure))
 
 /** Under /api/internal and /api/auth an invalid cursor is a 400. Other codes keep the catalogue's status. */
 export const flatStatus = (failure: Failure): number => (failure.code === 'INVALID_CURSOR' ? 400 : failure.status)

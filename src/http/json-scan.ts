@@ -20,6 +20,8 @@ export type ElementRange = { start: number; end: number }
 
 export type ScanResult = {
   fault: JsonFault | undefined
+  /** For a fault of depth, the first steps of the path to it. */
+  path?: (string | number)[]
   /** Set when the root is a list and its elements are bounded. */
   elements: ElementRange[] | undefined
 }
@@ -29,6 +31,36 @@ const comma = 0x2c
 const backslash = 0x5c
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+
+/**
+ * How many steps of a path are kept. Variables are the deepest values that any request takes, and their field, their key
+ * and ten levels make twelve.
+ */
+const pathSteps = 12
+
+/** A container on the way to the present byte: the key or the place of its present value. */
+type Container = { isList: boolean; place: number; keyAt: number | undefined }
+
+/** The key that begins at that quote. Undefined if it is no valid string. */
+const keyFrom = (bytes: Buffer, start: number): string | undefined => {
+  let end = start + 1
+  while (end < bytes.length && bytes[end] !== quote) end += bytes[end] === backslash ? 2 : 1
+  try {
+    return JSON.parse(bytes.toString('utf8', start, end + 1))
+  } catch {
+    return undefined
+  }
+}
+
+const pathThrough = (bytes: Buffer, containers: readonly Container[]): (string | number)[] => {
+  const path: (string | number)[] = []
+  for (const { isList, place, keyAt } of containers) {
+    const step = isList ? place : keyAt === undefined ? undefined : keyFrom(bytes, keyAt)
+    if (step === undefined) break
+    path.push(step)
+  }
+  return path
+}
 
 /** After this many bytes of a string, its end is searched for. Calling the search for each short string is slower. */
 const longString = 256
@@ -50,6 +82,8 @@ export const makeScan = (bytes: Buffer, bounds: JsonBounds): ((steps: number) =>
   const nextQuote = makeFinder(bytes, quote)
   const nextBackslash = makeFinder(bytes, backslash)
   const ranges: ElementRange[] = []
+  /** The outermost containers that are open, up to the steps of a path. */
+  const containers: Container[] = []
   let at = 0
   let depth = 0
   let values = 1
@@ -79,7 +113,8 @@ export const makeScan = (bytes: Buffer, bounds: JsonBounds): ((steps: number) =>
     else countValue()
   }
 
-  const open = (): void => {
+  const open = (byte: number): void => {
+    if (depth < pathSteps) containers[depth] = { isList: byte === openList, place: 0, keyAt: undefined }
     depth++
     isFresh = true
     if (depth > bounds.depth) fault ??= 'depth'
@@ -96,6 +131,11 @@ export const makeScan = (bytes: Buffer, bounds: JsonBounds): ((steps: number) =>
   }
 
   const separate = (): void => {
+    const container = depth <= pathSteps ? containers[depth - 1] : undefined
+    if (container) {
+      container.place++
+      container.keyAt = undefined
+    }
     if (depth === 1 && root === 'list') {
       ranges.push({ start, end: at })
       startElement(at + 1)
@@ -110,11 +150,14 @@ export const makeScan = (bytes: Buffer, bounds: JsonBounds): ((steps: number) =>
       return
     }
     if (isFresh) startValue()
-    if (byte === openList || byte === openObject) open()
+    if (byte === openList || byte === openObject) open(byte)
     else if (byte === comma) separate()
     else if (byte === quote) {
       inString = true
       sinceSearch = 0
+      const container = depth <= pathSteps ? containers[depth - 1] : undefined
+      // The first string of a member is its key.
+      if (container) container.keyAt ??= at
     }
   }
 
@@ -142,7 +185,8 @@ export const makeScan = (bytes: Buffer, bounds: JsonBounds): ((steps: number) =>
     if (!fault && at < bytes.length) return undefined
     const isList = root === 'list' || root === 'closed list'
     if (root === 'list') fault ??= 'syntax'
-    return { fault, elements: isList && !fault ? ranges : undefined }
+    const elements = isList && !fault ? ranges : undefined
+    return { fault, elements, ...(fault === 'depth' && { path: pathThrough(bytes, containers) }) }
   }
 }
 

@@ -1,10 +1,27 @@
 import { z } from 'zod'
 import { patternText } from '../ground/bounded-text.ts'
 import { decodeCursor, encodeCursor, maxCursorLength, type Position } from '../ground/cursor.ts'
+import { eachRefused, refusing, tenantByHeader } from '../ground/refused-fields.ts'
 import { examplesOf } from './openapi/examples.ts'
 
+/**
+ * Filters of the same lists in the dashboard. Here the key decides what a list shows, and a list that ignored a filter
+ * would show more than was asked for.
+ */
+const filtersOfTheDashboard = {
+  tenant_id: tenantByHeader,
+  environment: 'The key decides the environment.',
+  ...eachRefused(['q', 'audience_id', 'job_id', 'id'], 'This list has no such filter.'),
+}
+
+/** The query of a list without the filters that it does not have. */
+export const refusingFilters = <S extends z.ZodObject>(query: S): S => {
+  const others = Object.entries(filtersOfTheDashboard).filter(([name]) => !Object.hasOwn(query.shape, name))
+  return refusing(query, Object.fromEntries(others))
+}
+
 /** The `limit` and `cursor` parameters of every list under /api/v1. An empty cursor requests the first page. */
-export const pageQuery = z.object({
+const limitAndCursor = z.object({
   limit: patternText(/^\d{1,3}$/, 3, 'Must be a whole number from 1 to 100.')
     .transform(Number)
     .pipe(z.number().min(1, 'Must be 1 to 100.').max(100, 'Must be 1 to 100.'))
@@ -24,6 +41,12 @@ export const pageQuery = z.object({
       pattern: `^[A-Za-z0-9_-]{0,${maxCursorLength}}$`,
     }),
 })
+
+export const pageQuery = refusingFilters(limitAndCursor)
+
+/** The query of a list that has filters. */
+export const filteredPage = <S extends z.core.$ZodLooseShape>(filters: S) =>
+  refusingFilters(limitAndCursor.extend(filters))
 
 export const pageOf = <T extends z.ZodType>(item: T) =>
   z

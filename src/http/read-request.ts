@@ -3,7 +3,7 @@ import { type Failure, invalid, malformed } from '../ground/errors.ts'
 import { startSlices } from '../ground/event-loop-turns.ts'
 import type { MaybePromise } from '../ground/maybe-promise.ts'
 import { unstorable } from '../ground/validate.ts'
-import { type ElementRange, type JsonBounds, type JsonFault, makeScan, scanJson } from './json-scan.ts'
+import { type ElementRange, type JsonBounds, type JsonFault, makeScan, type ScanResult, scanJson } from './json-scan.ts'
 
 export { validate } from '../ground/validate.ts'
 
@@ -30,10 +30,10 @@ const opensMany = (json: string): boolean => {
   return false
 }
 
-const failureOf = (fault: JsonFault, { values, elements }: JsonBounds): Failure => {
+const failureOf = (fault: JsonFault, path: ScanResult['path'], { values, elements }: JsonBounds): Failure => {
   switch (fault) {
     case 'depth':
-      return malformed('The body is nested too deeply.')
+      return malformed('The body is nested too deeply.', path)
     case 'elements':
       return invalid([], 'too_big', `Must have at most ${elements} elements.`)
     case 'values':
@@ -72,8 +72,8 @@ const parseElements = async (bytes: Buffer, elements: ElementRange[]): Promise<u
 
 const parseLarge = async (bytes: Buffer, bounds: JsonBounds): Promise<unknown> => {
   const slices = startSlices()
-  const { fault, elements } = await scanJson(bytes, bounds)
-  if (fault) throw failureOf(fault, bounds)
+  const { fault, path, elements } = await scanJson(bytes, bounds)
+  if (fault) throw failureOf(fault, path, bounds)
   await slices.next()
   const value = elements ? await parseElements(bytes, elements) : parseText(bytes.toString('utf8'))
   await slices.next()
@@ -84,8 +84,8 @@ const parseSmall = (bytes: Buffer, bounds: JsonBounds): unknown => {
   const text = bytes.toString('utf8')
   // A text has at most one value for every two bytes.
   if (bytes.length / 2 > bounds.values || opensMany(text)) {
-    const fault = makeScan(bytes, bounds)(Number.POSITIVE_INFINITY)?.fault
-    if (fault) throw failureOf(fault, bounds)
+    const found = makeScan(bytes, bounds)(Number.POSITIVE_INFINITY)
+    if (found?.fault) throw failureOf(found.fault, found.path, bounds)
   }
   return parseText(text)
 }

@@ -4,7 +4,7 @@
  */
 import { makeBatcher } from '../db/batch.ts'
 import { lostConnection } from '../db/faults.ts'
-import type { Db, Runner } from '../db/pool.ts'
+import type { Db, Runner, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { sha256 } from '../ground/crypto.ts'
 import { Failure } from '../ground/errors.ts'
@@ -17,6 +17,7 @@ import {
   claimKeys,
   freeInterruptedKey,
   freeKey,
+  lockClaimedKey,
   recordProvisionalResponse,
   recordResponses,
   sweepKeys,
@@ -38,6 +39,8 @@ export type IdempotencyClaim = {
   interrupted: boolean
   /** False once another process may have taken the key over. Nothing must be sent under it then. */
   isHeld(): boolean
+  /** Whether no later request has claimed the key. It stays so until the transaction ends. */
+  isLast(tx: Pick<Tx, 'row'>): Promise<boolean>
 }
 export type ReplayedResponse = { status: number; body: string }
 
@@ -172,7 +175,10 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production, processe
       if (result.claimed) {
         const { first_claim: first, process } = result
         const isHeld = () => processes.isTrusted(process)
-        return { claim: { scope: caller, key, id, firstId: first ?? id, interrupted: first !== null, isHeld } }
+        const { orgId, tenantId, environment } = caller
+        const isLast: IdempotencyClaim['isLast'] = async (tx) =>
+          ((await tx.row(lockClaimedKey, { orgId, tenantId, environment, key }))?.claim ?? id) === id
+        return { claim: { scope: caller, key, id, firstId: first ?? id, interrupted: first !== null, isHeld, isLast } }
       }
       if (!result.fingerprint.equals(fingerprint) || !maySee(bindings, result.bindings))
         throw new Failure('IDEMPOTENCY_MISMATCH')

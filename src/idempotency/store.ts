@@ -143,6 +143,17 @@ export const freeInterruptedKey = statement<{
      and key = :key and claim = :claim`,
 )
 
+/** Keeps a later request from claiming the key until the transaction ends. No row if the key is free. */
+export const lockClaimedKey = statement<
+  { orgId: string; tenantId: string | null; environment: string; key: string },
+  { claim: string }
+>(
+  'idempotency.lock',
+  `select claim from idempotency_keys
+   where org_id = :orgId and tenant_id is not distinct from :tenantId and environment = :environment and key = :key
+   for update`,
+)
+
 /** Deletes one chunk of expired keys that no request holds. */
 export const sweepKeys = statement<{ now: Date; limit: number }>(
   'idempotency.sweep',

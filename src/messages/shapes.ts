@@ -1,5 +1,7 @@
 /** Schemas that the messages of all channels share. */
 import { z } from 'zod'
+import { eachRefused, refusing, tenantByHeader } from '../ground/refused-fields.ts'
+import { VariablesShape } from '../templates/variables.ts'
 
 export const maxMapKeys = 50
 
@@ -28,6 +30,46 @@ export const metadata = smallMap('keys', z.record(z.string().min(1).max(maxTagLe
   .describe(
     'Up to 50 texts of your own that are stored with the message. Keys have up to 128 characters, values up to 2,048.',
   )
+
+/** Validated like those of a single message, so that a client learns of a fault in either. */
+export const batchVariables = VariablesShape.optional().describe(
+  'Accepted for compatibility and not used, because a batch does not support templates.',
+)
+
+/** What decides what a send sends, when, from whom and to whom. */
+const effectiveFields = [
+  'from_pool',
+  'to',
+  'cc',
+  'bcc',
+  'reply_to',
+  'headers',
+  'stream',
+  'subject',
+  'html',
+  'text',
+  'body',
+  'template',
+  'variables',
+  'attachments',
+  'media_url',
+  'scheduled_at',
+  'scheduled_local',
+  'scheduled_at_tz',
+  'ramp_minutes',
+  'subject_variants',
+  'winner',
+]
+
+/** A send that ignored such a field of another send would send something else than its caller means. */
+export const refusingOtherSends = <S extends z.ZodObject>(schema: S): S => {
+  const others = effectiveFields.filter((name) => !Object.hasOwn(schema.shape, name))
+  return refusing(schema, {
+    ...eachRefused(others, 'Not supported on this route.'),
+    tenant_id: tenantByHeader,
+    environment: 'The key decides whether the message is live.',
+  })
+}
 
 export const instant = z.iso.datetime()
 

@@ -1,4 +1,5 @@
 /** The decision of a person about a client's request. */
+import { assertOpenTo } from '../accounts/sso-enforcement.ts'
 import type { Audit, UserActor } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -32,8 +33,8 @@ const maxOrgs = 500
 export interface Consent {
   /** What the consent page shows. */
   read(userId: string, id: string): Promise<unknown>
-  /** Returns the address that the browser goes to. */
-  decide(actor: UserActor, body: ConsentBody): Promise<string>
+  /** Returns the address that the browser goes to. An org that is closed to the session is refused. */
+  decide(actor: UserActor, sessionId: string, body: ConsentBody): Promise<string>
 }
 
 type Needs = { db: Db; clock: Clock; audit: Audit; baseUrl: () => string; refusal: Authorize['refusal'] }
@@ -46,10 +47,12 @@ const checkScopes = (asked: RequestRow, org: OrgChoiceRow, chosen: readonly Scop
 }
 
 export const makeConsent = ({ db, clock, audit, baseUrl, refusal }: Needs): Consent => {
-  const allow = async (tx: Tx, actor: UserActor, request: RequestRow, body: Allowed): Promise<string> => {
+  type Deciding = { actor: UserActor; sessionId: string }
+  const allow = async (tx: Tx, { actor, sessionId }: Deciding, request: RequestRow, body: Allowed): Promise<string> => {
     const { userId } = actor
     const org = isId('org', body.org_id) ? await tx.row(lockOrgChoice, { orgId: body.org_id, userId }) : undefined
     if (!org) throw new Failure('NOT_FOUND')
+    await assertOpenTo(tx, { userId, sessionId }, org.id)
     checkScopes(request, org, body.scopes)
     if (org.suspended) throw new Failure('ORG_SUSPENDED')
     const at = clock.now()
@@ -100,12 +103,12 @@ export const makeConsent = ({ db, clock, audit, baseUrl, refusal }: Needs): Cons
         orgs: orgs.map(({ id: orgId, name, role }) => ({ id: orgId, name, role })),
       }
     },
-    decide: (actor, body) =>
+    decide: (actor, sessionId, body) =>
       db.tx(async (tx) => {
         const { userId } = actor
         const request = await tx.row(takeRequest, { userId, id: body.request_id, at: clock.now() })
         if (!request) throw new Failure('NOT_FOUND')
-        if (body.decision === 'allow') return allow(tx, actor, request, body)
+        if (body.decision === 'allow') return allow(tx, { actor, sessionId }, request, body)
         return refusal(request.redirect_uri, request.state, new OAuthError('access_denied', 'Access was not allowed.'))
       }),
   }

@@ -19,10 +19,18 @@ import {
 import { familyOf, isAccessShaped } from './token-secret.ts'
 
 export interface EndGrants {
-  own(actor: UserActor, id: string): Promise<void>
+  /** `onlyOrgId` limits it to grants on that org. */
+  own(actor: UserActor, id: string, onlyOrgId: string | null): Promise<void>
   ofOrg(orgId: string, actor: UserActor, id: string): Promise<void>
-  /** In the transaction that removes the member. */
-  ofMember(tx: Tx, actor: Actor, member: { orgId: string; userId: string }): Promise<void>
+  /** In the transaction that ends the membership. */
+  ofMember(tx: Tx, actor: Actor, member: { orgId: string; userId: string; left?: boolean }): Promise<void>
+  /** On one org, or on all of them. In the transaction of what ends them. */
+  ofPerson(
+    tx: Tx,
+    actor: Actor,
+    person: { userId: string; orgId: string | null },
+    reason: Extract<GrantEnd, 'password_changed' | 'signed_out'>,
+  ): Promise<void>
   /** In the transaction that deletes the account. Orgs that are deleted along with it have ended their grants already. */
   ofAccount(tx: Tx, actor: UserActor): Promise<void>
   /** A refresh token ends its grant, an access token only itself. An unknown token is not an error. */
@@ -45,11 +53,19 @@ export const makeEndGrants = ({ db, clock, audit }: Needs): EndGrants => {
     })
 
   return {
-    own: (actor, id) =>
-      end(actor, 'user', id, (tx) => tx.row(endGrantOfUser, { userId: actor.userId, id, at: clock.now() })),
+    own: (actor, id, onlyOrgId) =>
+      end(actor, 'user', id, (tx) => tx.row(endGrantOfUser, { userId: actor.userId, id, onlyOrgId, at: clock.now() })),
     ofOrg: (orgId, actor, id) => end(actor, 'owner', id, (tx) => tx.row(endGrantOfOrg, { orgId, id, at: clock.now() })),
-    ofMember: async (tx, actor, member) => {
-      await auditEndedGrants(audit, tx, actor, 'member_removed', await tx.rows(endGrantsOfMember, member))
+    ofMember: async (tx, actor, { orgId, userId, left }) => {
+      const ended = await tx.rows(endGrantsOfMember, { orgId, userId })
+      await auditEndedGrants(audit, tx, actor, left ? 'member_left' : 'member_removed', ended)
+    },
+    ofPerson: async (tx, actor, { userId, orgId }, reason) => {
+      const ended =
+        orgId === null
+          ? await tx.rows(endGrantsOfAccount, { userId })
+          : await tx.rows(endGrantsOfMember, { orgId, userId })
+      await auditEndedGrants(audit, tx, actor, reason, ended)
     },
     ofAccount: async (tx, actor) => {
       const { userId } = actor

@@ -49,21 +49,27 @@ const required = (request: TokenRequest, name: string): string => {
 const invalidGrant = (): OAuthError =>
   new OAuthError('invalid_grant', 'The code or refresh token is invalid, expired, used or issued to another client.')
 
-const shown = (access: string, refresh: string, { scopes }: IssuedRow): IssuedTokens => ({
+const shown = (access: string, refresh: string, { scopes, expires_at }: IssuedRow, at: Date): IssuedTokens => ({
   access_token: access,
   token_type: 'Bearer',
-  expires_in: accessMs / 1_000,
+  expires_in: Math.floor((expires_at.getTime() - at.getTime()) / 1_000),
   refresh_token: refresh,
   scope: scopes.join(' '),
 })
 
-type Needs = { db: Db; clock: Clock; audit: Audit }
+type Needs = {
+  db: Db
+  clock: Clock
+  audit: Audit
+  /** Days after which a grant ends, however often its refresh token was used. */
+  maxDays: number
+}
 
-export const makeIssueTokens = ({ db, clock, audit }: Needs): IssueTokens => {
+export const makeIssueTokens = ({ db, clock, audit, maxDays }: Needs): IssueTokens => {
   const expiries = () => {
     const at = clock.now()
     const after = (ms: number): Date => new Date(at.getTime() + ms)
-    return { at, accessExpiresAt: after(accessMs), refreshExpiresAt: after(refreshMs) }
+    return { at, accessExpiresAt: after(accessMs), refreshExpiresAt: after(refreshMs), maxDays }
   }
 
   /** Nobody is signed in: the secret may be in the hands of a thief. */
@@ -87,7 +93,7 @@ export const makeIssueTokens = ({ db, clock, audit }: Needs): IssueTokens => {
     }
     if (!isCodeShaped(code)) throw invalidGrant()
     const codeHash = sha256(code)
-    const [family, access] = [newFamily(), newAccessToken()]
+    const [family, access, times] = [newFamily(), newAccessToken(), expiries()]
     const refresh = newRefreshToken(family)
     const issued = await db.row(redeemCode, {
       codeHash,
@@ -97,9 +103,9 @@ export const makeIssueTokens = ({ db, clock, audit }: Needs): IssueTokens => {
       familyHash: sha256(family),
       refreshHash: refresh.hash,
       accessHash: access.hash,
-      ...expiries(),
+      ...times,
     })
-    if (issued) return shown(access.text, refresh.text, issued)
+    if (issued) return shown(access.text, refresh.text, issued, times.at)
     await endStolen(source, 'code_reused', (tx) => tx.row(endGrantOfUsedCode, { codeHash }))
     throw invalidGrant()
   }
@@ -122,12 +128,12 @@ export const makeIssueTokens = ({ db, clock, audit }: Needs): IssueTokens => {
     })
     if (issued) {
       await db.change(trimAccessTokens, { orgId: issued.org_id, grantId: issued.id, kept: keptTokens })
-      return shown(access.text, refresh.text, issued)
+      return shown(access.text, refresh.text, issued, times.at)
     }
     if (await endStolen(source, 'refresh_token_reused', (tx) => tx.row(endGrantOfOldRefresh, hashes))) {
       throw invalidGrant()
     }
-    if (asked && (await db.row(isCurrentRefresh, { ...hashes, clientId, at: times.at }))) {
+    if (asked && (await db.row(isCurrentRefresh, { ...hashes, clientId, maxDays, at: times.at }))) {
       throw new OAuthError('invalid_scope', 'A refresh cannot add scopes. Ask for authorization again.')
     }
     throw invalidGrant()

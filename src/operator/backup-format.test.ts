@@ -142,7 +142,7 @@ describe('an incomplete or manipulated backup', () => {
   test('does not change the database when its rows violate a constraint', async () => {
     const text = gunzipSync(whole).toString()
     const orphan =
-      '{"table":"sessions"}\nses_1\tusr_nobody\t\\\\x00\t0\tpassword\t\\N\t\t2026-01-01\t2026-01-01\t2026-01-01\t\\N\n'
+      '{"table":"sessions"}\nses_1\tusr_nobody\t\\\\x00\t0\tpassword\t\\N\t\t2026-01-01\t2026-01-01\t2026-01-01\t\\N\t\\N\n'
     const changed = text.replace('{"table":"sessions"}\n', orphan).replace('"sessions":0', '"sessions":1')
     const body = changed.slice(0, changed.lastIndexOf('\n{"rows"') + 1)
     const trailer = JSON.parse(changed.slice(body.length))

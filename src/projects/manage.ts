@@ -30,6 +30,8 @@ const blockers = [
   ['api_keys', 'API keys still belong to this project.'],
   ['domains', 'Domains still belong to this project.'],
   ['messages', 'Messages still belong to this project.'],
+  ['jobs', 'Jobs still belong to this project.'],
+  ['verifications', 'One-time codes still belong to this project.'],
 ] as const
 
 /** A test key can change only projects that a test key created. */

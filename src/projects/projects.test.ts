@@ -243,6 +243,44 @@ describe('deleting', () => {
     expect((await remove(byDomain)).body).toEqual({ id: byDomain, deleted: true })
   })
 
+  test('X-057 X-058 codes and jobs of a project prevent its deletion, as every table does that names a project', async () => {
+    const id = await createNamed('By codes and jobs')
+    const email = { channel: 'email', from: 'login@example.test', to: 'ada@example.com' }
+    const { body: code } = await t.ask('POST', '/api/v1/verifications', { key: acme.keys.test, body: email })
+    const { sql } = t.database
+    await sql('update verifications set project_id = $2 where id = $1', [code.id, id])
+    await sql(
+      `insert into jobs (org_id, id, environment, project_id, audience_id, channel, status, from_address, template, total,
+         scheduled, suppressed, deferred_quiet_hours, created_at)
+       values ($1, $2, 'live', $3, $4, 'email', 'completed', 'a@example.test', 'news', 0, 0, 0, 0, $5)`,
+      [acme.org.id, newId('job'), id, newId('audience'), t.service.clock.now()],
+    )
+    const block = (table: string, message: string) => ({ path: [table], code: 'STILL_REFERENCED', message })
+    const errors = [
+      block('jobs', 'Jobs still belong to this project.'),
+      block('verifications', 'One-time codes still belong to this project.'),
+    ]
+    expectRefusal(await leavesNoTrace(() => remove(id)), 'PROJECT_NOT_EMPTY', { errors })
+    await sql('delete from jobs where project_id = $1', [id])
+    expectRefusal(await leavesNoTrace(() => remove(id)), 'PROJECT_NOT_EMPTY', { errors: errors.slice(1) })
+    await sql('delete from verifications where project_id = $1', [id])
+    expect((await remove(id)).status).toBe(200)
+
+    const tables = await sql<{ name: string }>(
+      `select c.relname as name from pg_attribute a join pg_class c on c.oid = a.attrelid
+       where a.attname = 'project_id' and c.relkind in ('r', 'p') and not c.relispartition order by 1`,
+    )
+    expect(tables.map(({ name }) => name)).toEqual([
+      // Figures of messages outlive them and do not need the project.
+      'analytics_days',
+      'api_keys',
+      'domains',
+      'jobs',
+      'messages',
+      'verifications',
+    ])
+  })
+
   test('X-060 of concurrent deletions one succeeds and the others get 404', async () => {
     const id = await createNamed('Raced')
     const replies = await Promise.all(Array.from({ length: 8 }, () => remove(id)))

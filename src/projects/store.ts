@@ -66,17 +66,21 @@ export const updateProject = statement<
 /** Which tables still contain rows of the project. Row counts are deliberately not read. */
 export const blockingTables = statement<
   { orgId: string; id: string },
-  { api_keys: boolean; domains: boolean; messages: boolean }
+  { api_keys: boolean; domains: boolean; messages: boolean; jobs: boolean; verifications: boolean }
 >(
   'projects.blocking_tables',
   `select exists (select 1 from api_keys where org_id = :orgId and project_id = :id) as api_keys,
      exists (select 1 from domains where org_id = :orgId and project_id = :id) as domains,
-     exists (select 1 from messages where org_id = :orgId and project_id = :id) as messages`,
+     exists (select 1 from messages where org_id = :orgId and project_id = :id) as messages,
+     exists (select 1 from jobs where org_id = :orgId and project_id = :id) as jobs,
+     exists (select 1 from verifications where org_id = :orgId and project_id = :id) as verifications`,
 )
 
 export const deleteProject = statement<{ orgId: string; id: string }, { id: string }>(
   'projects.delete',
   `delete from projects where org_id = :orgId and id = :id and not is_default
      and not exists (select 1 from messages where org_id = :orgId and project_id = :id)
+     and not exists (select 1 from jobs where org_id = :orgId and project_id = :id)
+     and not exists (select 1 from verifications where org_id = :orgId and project_id = :id)
    returning id`,
 )

@@ -80,7 +80,7 @@ export const makeDirectoryAccounts = (needs: Needs): DirectoryAccounts => {
     join: async (tx, { orgId, actor }, { id, userId }) => {
       const at = clock.now()
       const role = await mapping.roleOf(tx, orgId, userId)
-      await tx.change(joinTeam, { orgId, id, userId, role, source: 'scim', at })
+      await tx.change(joinTeam, { orgId, id, userId, role, source: 'scim', ssoExempt: false, at })
       await tx.change(setFirstDefaultOrg, { orgId, userId, at })
       // The org may allow fewer sessions than the user has.
       await tx.rows(endExcessSessions, { orgId: null, userId })

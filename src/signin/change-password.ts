@@ -1,4 +1,5 @@
 /** Forgotten, reset and changed passwords. */
+import type { EndProgramAccess } from '../accounts/manage-sessions.ts'
 import type { Passwords } from '../accounts/passwords.ts'
 import type { RecordPersonal } from '../accounts/personal-audit.ts'
 import { endAllSessions, endSessions, keepSession, raiseSessionVersion } from '../accounts/store/session-rows.ts'
@@ -43,22 +44,25 @@ type Needs = {
   mail: HandOverMail
   background: Background
   recordPersonal: RecordPersonal
+  endPrograms: EndProgramAccess
   baseUrl: () => string
 }
 
 export const makeChangePassword = (needs: Needs): ChangePassword => {
-  const { db, clock, passwords, provePassword, devices, throttle, mail, background, recordPersonal, baseUrl } = needs
+  const { db, clock, passwords, provePassword, devices, throttle, mail, background } = needs
+  const { recordPersonal, endPrograms, baseUrl } = needs
 
   const announce = ({ email, default_org_id: orgId }: AccountRow): void =>
     background.run('password notice', () => mail(email, orgId, passwordChangedMail(baseUrl())))
 
   /** Stores the password and voids everything that the former one, or its reset, could still open. */
-  const store = async (tx: Tx, userId: string, passwordHash: string): Promise<number> => {
+  const store = async (tx: Tx, userId: string, passwordHash: string, from: From): Promise<number> => {
     const at = clock.now()
     await tx.change(setPassword, { userId, passwordHash, at })
     const raised = await tx.row(raiseSessionVersion, { userId, at })
     await tx.change(dropChallenges, { userId })
     await tx.change(dropResets, { userId })
+    await endPrograms(tx, actorFrom(userId, from), { userId, orgId: null })
     return raised?.session_version ?? 0
   }
 
@@ -84,7 +88,7 @@ export const makeChangePassword = (needs: Needs): ChangePassword => {
       const found = used && (await tx.row(findAccount, { userId: used.user_id }))
       if (!found) throw new Failure('INVALID_TOKEN')
       const userId = found.id
-      await store(tx, userId, passwordHash)
+      await store(tx, userId, passwordHash, from)
       await tx.change(endAllSessions, { userId })
       const filing = await tx.row(findFilingOrg, { userId })
       const entry = { userId, actor: actorFrom(userId, from), action: 'user.password_reset' } as const
@@ -102,8 +106,8 @@ export const makeChangePassword = (needs: Needs): ChangePassword => {
     if (!(await provePassword.inSession(account, current, from))) throw new Failure('CONFIRMATION_FAILED')
     const passwordHash = await passwords.hash(next, from.ip)
     await db.tx(async (tx) => {
-      const version = await store(tx, userId, passwordHash)
-      await tx.rows(endSessions, { userId, id: null, butId: sessionId })
+      const version = await store(tx, userId, passwordHash, from)
+      await tx.rows(endSessions, { userId, id: null, butId: sessionId, providerOrgId: null })
       await tx.change(keepSession, { userId, id: sessionId, version })
       const actor = actorFrom(userId, from)
       await recordPersonal(tx, orgId, { userId, actor, action: 'user.password_reset', metadata: { via: 'settings' } })

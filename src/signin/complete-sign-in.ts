@@ -17,10 +17,10 @@ export type SignedIn = {
   user: { id: string; email: string; name: string }
   /** The org that the dashboard shows first. */
   activeOrgId: string | null
-  /** The browser remembers an active org that the user does not belong to. */
+  /** The browser remembers an active org that the user does not belong to, or that is closed to the session. */
   foreignOrg: boolean
-  /** The cookie with which the browser is known to the account. */
-  device: string
+  /** The cookie with which the browser is known to the account, if the person's own factors were proven. */
+  device: string | undefined
 }
 
 export type SignInDetails = {
@@ -49,10 +49,10 @@ type Needs = {
 export const makeCompleteSignIn =
   ({ sessions, recordPersonal, devices }: Needs): CompleteSignIn =>
   async (tx, { id, email, name }, { method, from, activeOrg, ssoOrgId = null }) => {
-    const { required, breakGlass } = await judgeEnforcement(tx, id, ssoOrgId)
+    const { required, breakGlass, closedOrgIds } = await judgeEnforcement(tx, id, ssoOrgId)
     if (required) return required
     const session = await sessions.begin(tx, id, { method, ssoOrgId, ip: from.ip, userAgent: from.userAgent })
-    const orgs = await tx.rows(listMemberships, { userId: id })
+    const orgs = (await tx.rows(listMemberships, { userId: id })).filter((org) => !closedOrgIds.has(org.id))
     const filing = await tx.row(findFilingOrg, { userId: id })
     await recordPersonal(tx, filing?.org_id ?? null, {
       userId: id,
@@ -66,6 +66,7 @@ export const makeCompleteSignIn =
       user: { id, email, name },
       activeOrgId: (remembered ?? orgs[0])?.id ?? null,
       foreignOrg: activeOrg !== undefined && remembered === undefined,
-      device: devices.remember(id, from.device),
+      // An org's identity provider can sign in as the person any time. It must not gain guesses of their password.
+      device: ssoOrgId === null ? devices.remember(id, from.device) : undefined,
     }
   }

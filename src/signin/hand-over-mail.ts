@@ -6,8 +6,8 @@ import { HandoverError } from '../providers/handover.ts'
 import type { MailContent } from './mail-templates.ts'
 
 /**
- * Sends one mail of the service to a person, or throws MAIL_UNAVAILABLE. It is called before anything is stored, so that a person never
- * has an account, a challenge or a code that no mail announced.
+ * Sends one mail of the service to a person, or throws MAIL_UNAVAILABLE. Sign-in calls it before it stores anything, so that
+ * a person never has a challenge that no mail announced.
  */
 export type HandOverMail = (to: string, orgId: string | null, content: MailContent) => Promise<void>
 

@@ -199,6 +199,20 @@ describe('sign-in with a password', () => {
     expect(flat(await ann.post('/api/auth/login/resend', { challenge_id }))).toEqual(wrongCode)
   })
 
+  test('AD-29 AD-32 after five wrong codes no further code is mailed', async () => {
+    const { email } = await person()
+    const ann = browser()
+    const { challenge_id, code } = await startLogin(t, ann, email)
+    for (let i = 0; i < 5; i++) {
+      expect(flat(await ann.post('/api/auth/login/code', { challenge_id, code: otherThan(code) }))).toEqual(wrongCode)
+    }
+    expect(flat(await ann.post('/api/auth/login/resend', { challenge_id }))).toEqual(wrongCode)
+    expect(await mailsTo(t, email)).toHaveLength(1)
+    const again = await startLogin(t, ann, email)
+    expect((await ann.post('/api/auth/login/resend', { challenge_id: again.challenge_id })).status).toBe(202)
+    expect(await mailsTo(t, email)).toHaveLength(3)
+  })
+
   test.each([
     ['/domains?x=1#y', '/domains?x=1#y'],
     ['//evil.example', '/'],

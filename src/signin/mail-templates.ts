@@ -93,7 +93,9 @@ export const unlockMail = (baseUrl: string, token: string): MailContent =>
 
 export const passwordChangedMail = (baseUrl: string): MailContent =>
   composeMail('Your password was changed', [
-    { say: 'The password of your account was changed, and your other sessions were ended.' },
+    {
+      say: 'The password of your account was changed. Your other sessions and the access of programs that you allowed were ended.',
+    },
     { say: 'If this was not you, reset your password now.' },
     { button: 'Reset the password', url: `${baseUrl}/forgot-password` },
   ])

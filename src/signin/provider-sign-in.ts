@@ -6,7 +6,8 @@ import { newId } from '../ground/ids.ts'
 import { comparableAddress } from '../ground/mailbox.ts'
 import { actorFrom, type CompleteSignIn, type SignInDetails } from './complete-sign-in.ts'
 import type { ConfirmEmail } from './confirm-email.ts'
-import type { Completed, FactorRequired, LogIn } from './log-in.ts'
+import type { Completed } from './log-in.ts'
+import type { FactorRequired, LoginChallenges } from './login-challenges.ts'
 import type { ProviderIdentity } from './providers/sign-in-provider.ts'
 import { findIdentity, insertIdentity } from './store/factor-rows.ts'
 import { findAccountByEmail, insertAccount, lockAccount } from './store/user-rows.ts'
@@ -24,7 +25,7 @@ type Needs = {
   confirmEmail: ConfirmEmail
   takeOver: TakeOverAccount
   completeSignIn: CompleteSignIn
-  logIn: Pick<LogIn, 'askFactor'>
+  challenges: Pick<LoginChallenges, 'askFactor'>
 }
 
 type Proven = ProviderIdentity & { verifiedEmail: string }
@@ -39,7 +40,7 @@ export const accountName = (name: string, email: string): string =>
 const nameOf = ({ name, verifiedEmail }: Proven): string => accountName(name, verifiedEmail)
 
 export const makeProviderSignIn = (needs: Needs): ProviderSignIn => {
-  const { db, clock, confirmEmail, takeOver, completeSignIn, logIn } = needs
+  const { db, clock, confirmEmail, takeOver, completeSignIn, challenges } = needs
 
   const create = async (tx: Tx, proven: Proven, details: SignInDetails): Promise<string | undefined> => {
     const at = clock.now()
@@ -85,7 +86,7 @@ export const makeProviderSignIn = (needs: Needs): ProviderSignIn => {
       const account = await tx.row(lockAccount, { userId })
       if (!account) throw new Error('an account disappeared during sign-in')
       const { method, redirectTo } = details
-      if (account.totp_enabled_at !== null) return logIn.askFactor(tx, userId, method, redirectTo)
+      if (account.totp_enabled_at !== null) return challenges.askFactor(tx, userId, method, redirectTo)
       return { ...(await completeSignIn(tx, account, details)), redirectTo }
     })
   }

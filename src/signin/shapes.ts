@@ -104,6 +104,28 @@ export const LoginFactorBody = z
   .object({ challenge_id: givenId, code: typedCode.optional(), backup_code: typedCode.optional() })
   .refine(either(['code', 'backup_code']), 'Send either code or backup_code.')
 
+/** One route takes every step, so the fields say which one it is. */
+export const StepUpBody = z
+  .object({
+    email: emailAddress.optional(),
+    password: typedPassword.optional(),
+    challenge_id: givenId.optional(),
+    code: typedCode.optional(),
+    backup_code: typedCode.optional(),
+  })
+  .refine(either(['password', 'challenge_id']), 'Send either password or challenge_id.')
+  .refine(
+    ({ password, code, backup_code }) =>
+      password !== undefined
+        ? code === undefined && backup_code === undefined
+        : code === undefined || backup_code === undefined,
+    'Send either code or backup_code, with challenge_id.',
+  )
+export const SteppedUpResponse = z.strictObject({
+  status: z.literal('stepped_up'),
+  backup_codes_left: z.number().optional(),
+})
+
 export const FirstSignInBody = z.object({ token: z.string().min(1).max(200) })
 export const ForgotBody = z.object({ email: emailAddress })
 export const ForgotResponse = z.strictObject({ status: z.literal('sent') })
@@ -139,6 +161,19 @@ export const SessionResponse = z.strictObject({
       suspension_reason: z.string().nullable(),
     })
     .nullable()
+    .optional(),
+  /** The active org, if it is closed to this session, and why. `active_org` is then null. */
+  closed_org: z
+    .strictObject({
+      id: z.string(),
+      name: z.string(),
+      slug: z.string(),
+      role: z.string(),
+      error: z.string(),
+      code: z.enum(['SSO_REQUIRED', 'STEP_UP_REQUIRED']),
+      login_url: z.string().optional(),
+      exemption_needed: z.literal(true).optional(),
+    })
     .optional(),
   orgs: z.array(z.strictObject({ id: z.string(), name: z.string(), slug: z.string(), role: z.string() })).optional(),
 })

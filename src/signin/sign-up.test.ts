@@ -32,8 +32,12 @@ const given = (email: string, more = {}) => ({
 })
 const invalidCode = [400, { error: 'Invalid or expired code', code: 'INVALID_CODE' }]
 
-const userOf = async (email: string) =>
-  (await t.database.sql('select * from users where email = $1', [email]))[0] as Record<string, unknown> | undefined
+/** Registration makes the account after its response. */
+const userOf = async (email: string) => {
+  await settled()
+  const [user] = await t.database.sql('select * from users where email = $1', [email])
+  return user as Record<string, unknown> | undefined
+}
 
 describe('registration', () => {
   test('A-001 A-002 A-117 A-131 makes an account with an org, and the mailed code verifies it and signs in', async () => {
@@ -96,6 +100,7 @@ describe('registration', () => {
     const leavesNoTrace = await watchTables(t.database)
     const known = await leavesNoTrace(async () => {
       const reply = await browser().post('/api/auth/register', given(email, { password: 'another long password' }))
+      await settled()
       await t.service.modules.outbox.flushed()
       await t.database.sql('delete from local_outbox')
       return reply
@@ -346,6 +351,15 @@ describe('the phone number', () => {
     const costly = await ann.post('/api/auth/verify-phone', { phone: '+881612345678' })
     expect([costly.status, costly.body.code]).toEqual([422, 'HIGH_COST_DESTINATION'])
     expect((await ann.post('/api/auth/verify-phone', { phone: '4155550123' })).status).toBe(422)
+    for (const unassigned of ['+2101234567', '+9991234567']) {
+      const reply = await ann.post('/api/auth/verify-phone', { phone: unassigned })
+      const errors = [{ path: ['phone'], code: 'custom', message: 'No country has this calling code.' }]
+      expect([reply.status, reply.body]).toEqual([
+        422,
+        { error: 'Validation failed', code: 'VALIDATION_ERROR', errors },
+      ])
+      expect(await mailsTo(t, unassigned, 'sms')).toEqual([])
+    }
     for (let i = 0; i < 5; i++) {
       expect((await ann.post('/api/auth/verify-phone', { phone: `+1415555013${i}` })).status).toBe(202)
     }

@@ -37,7 +37,10 @@ export type Registration = {
 export type EmailCode = { email: string; code: string; pending: string | undefined; activeOrg: string | undefined }
 
 export interface Register {
-  /** Returns the value of the pending cookie. Nothing that the caller sees depends on whether the address is known. */
+  /**
+   * Returns the value of the pending cookie. Nothing that the caller sees depends on whether the address is known, nor does
+   * the work before the response, which its time would show.
+   */
   register(registration: Registration, from: From): Promise<string>
   /** Signs in only in the browser that registered. */
   verifyEmail(given: EmailCode, from: From): Promise<SignedIn | undefined>
@@ -115,6 +118,22 @@ export const makeRegister = (needs: Needs): Register => {
     })
   }
 
+  /** Runs after the response. An account that appears between the look and the insert is found at the second look. */
+  const settle = async (given: Registration, passwordHash: string, browserHash: Buffer, from: From): Promise<void> => {
+    for (let tries = 0; tries < 2; tries++) {
+      const known = await db.row(findAccountByEmail, { email: given.email })
+      if (known?.email_verified_at) return mail(given.email, known.default_org_id, accountExistsMail(baseUrl()))
+      const code = codes.make()
+      const stored = await db.tx(async (tx) => {
+        const userId = await storeAccount(tx, known, given, passwordHash, from)
+        if (userId !== undefined) await storeCode(tx, userId, given.email, code, browserHash)
+        return userId !== undefined
+      })
+      // The mail comes last: whoever reads it at once must find the code.
+      if (stored) return mail(given.email, known?.default_org_id ?? null, verifyEmailMail(code))
+    }
+  }
+
   const register: Register['register'] = async (given, from) => {
     checkPassword(given.password, given.email, 'password')
     const pending = newToken()
@@ -125,17 +144,9 @@ export const makeRegister = (needs: Needs): Register => {
     if (!mayMail) return pending.token
     // After the counts, which cost little: a flood of registrations is not hashed.
     const passwordHash = await passwords.hash(given.password, from.ip)
-    const known = await db.row(findAccountByEmail, { email: given.email })
-    if (known?.email_verified_at) {
-      await mail(given.email, known.default_org_id, accountExistsMail(baseUrl()))
-      return pending.token
-    }
-    const code = codes.make()
-    await mail(given.email, known?.default_org_id ?? null, verifyEmailMail(code))
-    await db.tx(async (tx) => {
-      const userId = await storeAccount(tx, known, given, passwordHash, from)
-      if (userId !== undefined) await storeCode(tx, userId, given.email, code, pending.hash)
-    })
+    // Asked before the response for the sake of its errors. What it finds must not show in the time of the response.
+    await db.row(findAccountByEmail, { email: given.email })
+    background.run('registration', () => settle(given, passwordHash, pending.hash, from))
     return pending.token
   }
 

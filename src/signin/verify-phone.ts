@@ -3,10 +3,10 @@ import type { RecordPersonal } from '../accounts/personal-audit.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { sameBytes } from '../ground/crypto.ts'
-import { Failure } from '../ground/errors.ts'
+import { Failure, invalid } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
-import { isHighCost } from '../ground/phone-number.ts'
+import { callingCodeOf, isHighCost } from '../ground/phone-number.ts'
 import { HandoverError } from '../providers/handover.ts'
 import type { SmsProvider } from '../providers/sms/sms-provider.ts'
 import type { Background } from './background.ts'
@@ -86,6 +86,7 @@ export const makeVerifyPhone = (needs: Needs): VerifyPhone => {
   return {
     start: async (userId, phone) => {
       if (isHighCost(phone)) throw new Failure('HIGH_COST_DESTINATION')
+      if (!callingCodeOf(phone)) throw invalid(['phone'], 'custom', 'No country has this calling code.')
       await throttle.require(tooManyAttempts, bucketOf('phone-user', userId, 5), bucketOf('phone', phone, 5))
       return sendCode(userId, phone)
     },

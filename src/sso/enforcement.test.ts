@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { addMember, addPerson, askWith, signIn } from '../../test/clients/people.ts'
+import { addPerson, askWith, signIn } from '../../test/clients/people.ts'
 import { entriesAbout, goodPassword, logInPerson, mailedCode, mailsTo } from '../../test/clients/sign-in-client.ts'
 import { idpKey, newSamlOrg, type SsoOrg, signInWithSaml, ssoBrowser } from '../../test/clients/sso-client.ts'
 import { startGitHub } from '../../test/servers/github.ts'
@@ -243,19 +243,6 @@ describe('while single sign-on is enforced', () => {
     expect((await askWith(t, cookie, 'GET', '/api/internal/user')).status).toBe(200)
     await t.database.sql(`update memberships set role = 'developer' where user_id = $1`, [owner.userId])
     expect((await askWith(t, cookie, 'GET', '/api/internal/user')).status).toBe(401)
-  })
-
-  test('AD-49 an identity provider of another org does not count, unless that org enforces it too', async () => {
-    const [enforcing, lax] = [await enforcingOrg(), await testedOrg()]
-    const email = `both${++people}@${lax.domain}`
-    const { userId } = await addPerson(t, { email, orgId: enforcing.orgId, role: 'viewer' })
-    await addMember(t, lax.orgId, userId, 'viewer')
-    const refused = await signInWithSaml(t, ssoBrowser(t), lax, email)
-    expect(refused.headers.location).toBe('/login?error=sso_required')
-    await enforce(lax)
-    const who = ssoBrowser(t)
-    expect((await signInWithSaml(t, who, lax, email)).headers.location).toBe('/')
-    expect((await who.ask('GET', '/api/internal/user')).status).toBe(200)
   })
 })
 

@@ -170,6 +170,45 @@ describe('an issuer that lies', () => {
     expect(reasons()).toHaveLength(1)
   })
 
+  test.each(['stranger', 'nobody'] as const)('sends a token that %s has signed opens no session', async (signedBy) => {
+    issuer.metadata = { id_token_signing_alg_values_supported: ['RS256', 'none'] }
+    const { reply, session } = await signInWith(await newOidcOrg(), () => {
+      issuer.signedBy = signedBy
+    })
+    expect([reply, session]).toEqual([failed, undefined])
+    expect(reasons()).toHaveLength(1)
+  })
+
+  test.each([[0], [1], ['False'], ['TRUE'], ['yes'], [''], [null], [[true]]])(
+    'sends an address with email_verified %j opens no session',
+    async (email_verified) => {
+      const { reply, session } = await signInWith(await newOidcOrg(), () => {
+        issuer.claims.email_verified = email_verified
+      })
+      expect([reply, session]).toEqual([failed, undefined])
+      expect(reasons()).toEqual(['address not verified'])
+    },
+  )
+
+  test.each([true, 'true'])('sends an address with email_verified %j signs in', async (email_verified) => {
+    const { reply } = await signInWith(await newOidcOrg(), () => {
+      issuer.claims.email_verified = email_verified
+    })
+    expect(reply).toEqual([302, '/'])
+  })
+
+  test('an address of userinfo is not verified by what the ID token says about another one', async () => {
+    issuer.metadata = { userinfo_endpoint: `${issuer.url}/userinfo` }
+    const org = await newOidcOrg()
+    const { reply, session } = await signInWith(org, () => {
+      const sub = 'ann'
+      issuer.userinfo = { sub, email: issuer.claims.email, email_verified: false }
+      issuer.claims = { nonce: issuer.claims.nonce, sub, email_verified: true }
+    })
+    expect([reply, session]).toEqual([failed, undefined])
+    expect(reasons()).toEqual(['address not verified'])
+  })
+
   test('is not believed, and the same issuer signs in when it is honest', async () => {
     const { reply, session } = await signInWith(await newOidcOrg(), () => {})
     expect([reply, session]).toEqual([[302, '/'], expect.any(String)])

@@ -1,5 +1,5 @@
 /** The settings of single sign-on of an org. */
-import { endSessionsOutsideSso } from '../accounts/store/enforcement-rows.ts'
+import { countOutsideDomains, endSessionsOutsideSso } from '../accounts/store/enforcement-rows.ts'
 import type { Audit, UserActor } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -25,6 +25,8 @@ export type SsoSettings = {
   enforced: boolean
   connection: ConnectionRow | undefined
   domains: EmailDomainRow[]
+  /** Members who would lose the org if it enforced single sign-on. */
+  outsideDomains: number
 }
 
 export interface ManageSso {
@@ -116,7 +118,8 @@ export const makeManageSso = (needs: Needs): ManageSso => {
     if (!org) throw new Failure('NOT_FOUND')
     const connection = await runner.row(findConnection, { orgId })
     const domains = await runner.rows(listEmailDomains, { orgId, limit: maxDomains })
-    return { slug: org.slug, enforced: org.sso_enforced, connection, domains }
+    const outside = await runner.row(countOutsideDomains, { orgId })
+    return { slug: org.slug, enforced: org.sso_enforced, connection, domains, outsideDomains: outside?.n ?? 0 }
   }
 
   const store = async (tx: Tx, orgId: string, next: Compared & Provider): Promise<void> => {

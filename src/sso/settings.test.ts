@@ -74,12 +74,13 @@ describe('the settings', () => {
       jit_provisioning: true,
       allow_idp_initiated: false,
       enforced: false,
+      members_outside_domains: 0,
       tested: false,
       last_login_at: null,
       updated_at: null,
     })
     const viewer = await askWith(t, await memberCookie(t, org.orgId, 'viewer'), 'GET', '/api/internal/sso')
-    expect(viewer.body).toEqual(body)
+    expect(viewer.body).toEqual({ ...body, members_outside_domains: 1 })
   })
 
   test('A-055 AD-137 take the three single fields, keep what is not given, and write an audit row', async () => {

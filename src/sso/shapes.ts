@@ -50,6 +50,7 @@ export const SsoResponse = z.strictObject({
   jit_provisioning: z.boolean(),
   allow_idp_initiated: z.boolean(),
   enforced: z.boolean(),
+  members_outside_domains: z.number(),
   tested: z.boolean(),
   last_login_at: z.string().nullable(),
   updated_at: z.string().nullable(),

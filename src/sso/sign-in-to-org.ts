@@ -11,7 +11,7 @@ import type { TakeOverAccount } from '../signin/take-over-account.ts'
 import { findRole, joinTeam, lockTeam, setFirstDefaultOrg } from '../team/store/team-rows.ts'
 import { isVerifiedWithin } from './email-domains.ts'
 import { type ConnectionRow, markSignedIn } from './store/connection-rows.ts'
-import { acceptInvitationTo } from './store/sign-in-rows.ts'
+import { acceptInvitationTo, markMemberSignedIn } from './store/sign-in-rows.ts'
 
 /** Why a sign-in through an identity provider fails. The reason is for the log, and never contains an address. */
 export class SsoFault extends Error {}
@@ -53,7 +53,7 @@ export const makeSignInToOrg = (needs: Needs): SignInToOrg => {
   const join = async (tx: Tx, orgId: string, userId: string, role: string, from: From): Promise<void> => {
     const at = clock.now()
     const id = newId('membership', at.getTime())
-    await tx.change(joinTeam, { orgId, id, userId, role, source: 'sso', at })
+    await tx.change(joinTeam, { orgId, id, userId, role, source: 'sso', ssoExempt: false, at })
     await tx.change(setFirstDefaultOrg, { orgId, userId, at })
     await audit(tx, {
       orgId,
@@ -88,6 +88,7 @@ export const makeSignInToOrg = (needs: Needs): SignInToOrg => {
       if (!(await tx.row(markSignedIn, { orgId, configuration, at: clock.now() }))) {
         throw new SsoFault('configuration changed')
       }
+      await tx.change(markMemberSignedIn, { orgId, userId, at: clock.now() })
       return completeSignIn(tx, account, { ...details, activeOrg: orgId, ssoOrgId: orgId })
     })
 }

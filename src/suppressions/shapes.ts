@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { patternText } from '../ground/bounded-text.ts'
 import { channels } from '../ground/channel.ts'
 import { comparableAddress } from '../ground/mailbox.ts'
+import { refusing, tenantByHeader } from '../ground/refused-fields.ts'
 
 export const reasons = ['bounce', 'complaint', 'unsubscribe', 'stop', 'manual'] as const
 export const sources = ['api', 'dashboard', 'provider', 'one_click', 'email_link', 'sms_reply'] as const
@@ -28,14 +29,20 @@ const phoneNumber = patternText(
 
 /** An email address or a phone number, by channel. Addresses are compared in lower case. */
 export const SuppressionTarget = z.discriminatedUnion('channel', [
-  z.object({
-    channel: z.literal('email').describe('`email` for an email address.'),
-    value: emailAddress.describe('An email address of up to 1,000 characters. Addresses are compared in lower case.'),
-  }),
-  z.object({
-    channel: z.literal('sms').describe('`sms` for a phone number.'),
-    value: phoneNumber.describe('A phone number in E.164 format, such as `+14155550100`.'),
-  }),
+  refusing(
+    z.object({
+      channel: z.literal('email').describe('`email` for an email address.'),
+      value: emailAddress.describe('An email address of up to 1,000 characters. Addresses are compared in lower case.'),
+    }),
+    { tenant_id: tenantByHeader },
+  ),
+  refusing(
+    z.object({
+      channel: z.literal('sms').describe('`sms` for a phone number.'),
+      value: phoneNumber.describe('A phone number in E.164 format, such as `+14155550100`.'),
+    }),
+    { tenant_id: tenantByHeader },
+  ),
 ])
 export type SuppressionTarget = z.output<typeof SuppressionTarget>
 

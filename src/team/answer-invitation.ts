@@ -1,5 +1,5 @@
 /** What an invited person does with the link in the mail: look at it, accept it or decline it. */
-import { refuseMembershipOutsideSso } from '../accounts/sso-enforcement.ts'
+import { assertOpenTo } from '../accounts/sso-enforcement.ts'
 import type { Audit, UserActor } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -14,7 +14,7 @@ export type JoinedTeam = { orgId: string; orgName: string; role: string }
 
 export interface AnswerInvitation {
   read(token: string): Promise<OpenInvitation>
-  accept(actor: UserActor, token: string): Promise<JoinedTeam>
+  accept(actor: UserActor, sessionId: string, token: string): Promise<JoinedTeam>
   decline(actor: UserActor, token: string): Promise<{ id: string }>
 }
 
@@ -48,12 +48,13 @@ export const makeAnswerInvitation = ({ db, clock, audit, join }: Needs): AnswerI
       return { ...found, account_exists: (await db.row(hasAccount, { email: found.email })) !== undefined }
     },
 
-    accept: (actor, token) =>
+    accept: (actor, sessionId, token) =>
       db.tx(async (tx) => {
         await find(tx, token)
         const joined = await join(tx, await inviteeOf(tx, actor.userId), sha256(token), actor)
         if (joined.outcome !== 'joined') throw new Failure(refusals[joined.outcome])
-        if (joined.role !== 'owner') await refuseMembershipOutsideSso(tx, joined.orgId)
+        // Nobody joins an org that would then be closed to the session.
+        await assertOpenTo(tx, { userId: actor.userId, sessionId }, joined.orgId)
         return { orgId: joined.orgId, orgName: joined.orgName, role: joined.role }
       }),
 

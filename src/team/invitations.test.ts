@@ -51,6 +51,7 @@ describe('an invitation', () => {
       id: expect.stringMatching(/^inv_/),
       email,
       role: 'developer',
+      sso_exempt: false,
       status: 'pending',
       invited_by: { id: owner.userId, name: 'Owner' },
       created_at: iso,

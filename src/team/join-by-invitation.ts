@@ -30,7 +30,7 @@ export const makeJoinByInvitation =
     if (found.email !== email.toLowerCase()) return { outcome: 'other_address' }
     const at = clock.now()
     if (found.expires_at <= at) return { outcome: 'expired' }
-    const { org_id: orgId, role } = found
+    const { org_id: orgId, role, sso_exempt: ssoExempt } = found
     // The deletion of the org waits for this lock, or has ended the invitation.
     if (!(await tx.row(lockTeam, { orgId }))) return { outcome: 'not_found' }
     if (await tx.row(findRole, { orgId, userId })) {
@@ -39,7 +39,7 @@ export const makeJoinByInvitation =
     }
     if (!(await tx.row(endInvitation, { orgId, id: found.id, tokenHash, at }))) return { outcome: 'not_found' }
     const id = newId('membership', at.getTime())
-    await tx.change(joinTeam, { orgId, id, userId, role, source: 'invitation', at })
+    await tx.change(joinTeam, { orgId, id, userId, role, source: 'invitation', ssoExempt, at })
     await tx.change(setFirstDefaultOrg, { orgId, userId, at })
     // The org may allow fewer sessions than the user has.
     await tx.rows(endExcessSessions, { orgId: null, userId })

@@ -37,8 +37,11 @@ export type InvitationMail = {
   expiresAt: Date
 }
 
+/** `sso_exempt`: the person may open the org without its identity provider. */
+export type NewInvitation = { email: string; role: Role; sso_exempt: boolean }
+
 export interface ManageInvitations {
-  invite(orgId: string, actor: UserActor, input: { email: string; role: Role }): Promise<InvitationRow>
+  invite(orgId: string, actor: UserActor, input: NewInvitation): Promise<InvitationRow>
   resend(orgId: string, actor: UserActor, id: string): Promise<InvitationRow>
   revoke(orgId: string, actor: UserActor, id: string): Promise<void>
   /** Deletes invitations that expired long ago. Returns how many. */
@@ -87,11 +90,11 @@ export const makeManageInvitations = ({ db, clock, audit, limiter, mail }: Needs
     action: 'member.invited' as const,
     resourceType: 'invitation',
     resourceId: row.email,
-    metadata: { email: row.email, role: row.role, resent },
+    metadata: { email: row.email, role: row.role, resent, ...(row.sso_exempt && { sso_exempt: true }) },
   })
 
   return {
-    invite: async (orgId, actor, { email, role }) => {
+    invite: async (orgId, actor, { email, role, sso_exempt: ssoExempt }) => {
       await assertNotMember(db, orgId, email)
       const { token, expiresAt } = await send(orgId, actor, email, role)
       return db.tx(async (tx) => {
@@ -99,7 +102,8 @@ export const makeManageInvitations = ({ db, clock, audit, limiter, mail }: Needs
         await assertNotMember(tx, orgId, email)
         const at = clock.now()
         const id = newId('invitation', at.getTime())
-        const stored = { orgId, id, email, role, tokenHash: sha256(token), invitedBy: actor.userId, at, expiresAt }
+        const invited = { orgId, id, email, role, ssoExempt, invitedBy: actor.userId }
+        const stored = { ...invited, tokenHash: sha256(token), at, expiresAt }
         const { resent, ...row } = (await tx.row(putInvitation, stored)) as InvitationRow & { resent: boolean }
         await audit(tx, entry(row, actor, resent))
         return row

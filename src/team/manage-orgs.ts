@@ -6,7 +6,8 @@ import { Failure } from '../ground/errors.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { BeginOrg } from './begin-org.ts'
 import { lockAsOwner } from './change-team.ts'
-import { findOrgSettings, findOwnOrg, type OwnOrgRow, setOrgSettings } from './store/own-org-rows.ts'
+import type { CreateOwnOrg } from './shapes.ts'
+import { findOrgSettings, findOwnOrg, findSlugHolder, type OwnOrgRow, setOrgSettings } from './store/own-org-rows.ts'
 
 const perDay = 10
 const dayMs = 86_400_000
@@ -14,7 +15,7 @@ const dayMs = 86_400_000
 export interface ManageOrgs {
   /** The org as this member sees it. An org that the user does not belong to is not found. */
   get(orgId: string, userId: string): Promise<OwnOrgRow>
-  create(actor: UserActor, name: string): Promise<OwnOrgRow>
+  create(actor: UserActor, given: CreateOwnOrg): Promise<OwnOrgRow>
   change(
     orgId: string,
     actor: UserActor,
@@ -42,10 +43,12 @@ export const makeManageOrgs = ({ db, clock, audit, limiter, beginOrg }: Needs): 
   return {
     get: (orgId, userId) => get(db, orgId, userId),
 
-    create: async (actor, name) => {
+    create: async (actor, { name, slug }) => {
       const { userId } = actor
+      // Before the limit of a day is spent.
+      if (slug !== undefined && (await db.row(findSlugHolder, { slug }))) throw new Failure('ORG_SLUG_TAKEN')
       await spend(userId)
-      return db.tx(async (tx) => get(tx, (await beginOrg(tx, actor, { name, userId })).id, userId))
+      return db.tx(async (tx) => get(tx, (await beginOrg(tx, actor, { name, slug, userId })).id, userId))
     },
 
     change: (orgId, actor, patch) =>

@@ -4,10 +4,13 @@ import type { Db, Tx } from '../db/pool.ts'
 import { Failure } from '../ground/errors.ts'
 import { lockAsOwner } from './change-team.ts'
 import type { EndMembership } from './end-membership.ts'
-import { countOwners, findMember, type LockedOrg, setRole, type TeamMemberRow } from './store/team-rows.ts'
+import { countOwners, findMember, type LockedOrg, setExempt, setRole, type TeamMemberRow } from './store/team-rows.ts'
+
+export type MemberChange = { id: string; role?: Role | undefined; sso_exempt?: boolean | undefined }
 
 export interface ManageTeam {
-  changeRole(orgId: string, actor: UserActor, change: { id: string; role: Role }): Promise<TeamMemberRow>
+  /** Changes the role, or whether the member needs the identity provider of the org. */
+  change(orgId: string, actor: UserActor, change: MemberChange): Promise<TeamMemberRow>
   remove(orgId: string, actor: UserActor, id: string): Promise<void>
 }
 
@@ -32,23 +35,41 @@ export const makeManageTeam = ({ db, audit, endMembership }: Needs): ManageTeam 
     if (needed) throw new Failure('PRIMARY_OWNER', { flatMessage })
   }
 
+  const changeRole = async (tx: Tx, actor: UserActor, org: LockedOrg, member: TeamMemberRow, role: Role) => {
+    const { id, user_id } = member
+    if (role !== 'owner') await assertDispensable(tx, org, member, 'The primary owner cannot be demoted')
+    const changed = await tx.row(setRole, { orgId: org.id, id, role })
+    if (!changed) return
+    await audit(tx, {
+      orgId: org.id,
+      actor,
+      action: 'member.role_changed',
+      resourceType: 'membership',
+      resourceId: id,
+      metadata: { from: changed.former, to: role, user_id },
+    })
+  }
+
+  const exempt = async (tx: Tx, actor: UserActor, orgId: string, { id, user_id }: TeamMemberRow, on: boolean) => {
+    if (!(await tx.row(setExempt, { orgId, id, exempt: on }))) return
+    await audit(tx, {
+      orgId,
+      actor,
+      action: 'member.sso_exemption_changed',
+      resourceType: 'membership',
+      resourceId: id,
+      metadata: { exempt: on, user_id },
+    })
+  }
+
   return {
-    changeRole: (orgId, actor, { id, role }) =>
+    change: (orgId, actor, { id, role, sso_exempt: exempted }) =>
       db.tx(async (tx) => {
         const org = await lockAsOwner(tx, orgId, actor)
         const member = await find(tx, orgId, id)
-        if (role !== 'owner') await assertDispensable(tx, org, member, 'The primary owner cannot be demoted')
-        const changed = await tx.row(setRole, { orgId, id, role })
-        if (!changed) return member
-        await audit(tx, {
-          orgId,
-          actor,
-          action: 'member.role_changed',
-          resourceType: 'membership',
-          resourceId: id,
-          metadata: { from: changed.former, to: role, user_id: member.user_id },
-        })
-        return { ...member, role }
+        if (role !== undefined) await changeRole(tx, actor, org, member, role)
+        if (exempted !== undefined) await exempt(tx, actor, orgId, member, exempted)
+        return find(tx, orgId, id)
       }),
 
     remove: (orgId, actor, id) =>

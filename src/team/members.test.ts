@@ -54,6 +54,8 @@ test('A-048 A viewer lists the members, newest first, with the primary owner mar
           primary_owner: false,
           two_factor_enabled: true,
           source: 'created',
+          sso_exempt: false,
+          sso_access: 'any',
           created_at: instant,
           last_active_at: instant,
         },

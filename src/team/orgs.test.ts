@@ -77,6 +77,51 @@ describe('the active org', () => {
 })
 
 describe('a new org', () => {
+  const create = async (body: object) => (await person(t)).ask('POST', '/api/internal/org', body)
+
+  test('AD-65 AD-67 has the slug that its owner chooses, and keeps it', async () => {
+    const ann = await person(t)
+    const made = await ann.ask('POST', '/api/internal/org', { name: '株式会社', slug: 'kabushiki-2' })
+    expect([made.status, made.body]).toMatchObject([
+      201,
+      { name: '株式会社', slug: 'kabushiki-2', sandbox_domain: 'kabushiki-2.sandbox.tidings.test' },
+    ])
+    const trail = (await trailOf(t.database, made.body.id)).filter(({ action }) => action === 'org.created')
+    expect(trail).toMatchObject([{ metadata: { name: '株式会社', slug: 'kabushiki-2' } }])
+    expect((await create({ name: 'Müller & Söhne' })).body.slug).toBe('muller-sohne')
+    expect((await create({ name: 'Müller & Söhne' })).body.slug).toMatch(/^muller-sohne-[0-9a-z]{6}$/)
+    expect((await create({ name: 'Газпром' })).body.slug).toMatch(/^org-[0-9a-z]{6}$/)
+  })
+
+  test('AD-65 with a slug that is taken is refused with 409, and with a malformed one with 422', async () => {
+    expect((await create({ name: 'One', slug: 'only-one' })).status).toBe(201)
+    const taken = await create({ name: 'Two', slug: 'only-one' })
+    expect([taken.status, taken.body]).toEqual([
+      409,
+      { error: 'Another organisation already uses this slug. Choose another one.', code: 'ORG_SLUG_TAKEN' },
+    ])
+    for (const slug of ['', 'Two', 'a--b', '-a', 'a-', 'a b', 'ü', 'x'.repeat(49), null, 7]) {
+      const reply = await create({ name: 'Two', slug })
+      expect([reply.status, reply.body.errors?.[0].path], JSON.stringify(slug)).toEqual([422, ['slug']])
+    }
+    expect(await t.database.sql("select 1 from orgs where name = 'Two'")).toEqual([])
+  })
+
+  test('AD-65 of those who choose the same slug at the same time one gets it', async () => {
+    const replies = await Promise.all(Array.from({ length: 6 }, () => create({ name: 'Same', slug: 'contested' })))
+    expect(replies.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409, 409])
+    expect(await t.database.sql("select slug from orgs where name = 'Same'")).toEqual([{ slug: 'contested' }])
+  })
+
+  test('AD-65 a slug that is taken does not count as one of the ten orgs of a day', async () => {
+    const ann = await person(t)
+    await create({ name: 'Held', slug: 'held' })
+    for (let i = 0; i < 12; i++) {
+      expect((await ann.ask('POST', '/api/internal/org', { name: 'Mine', slug: 'held' })).status).toBe(409)
+    }
+    expect((await ann.ask('POST', '/api/internal/org', { name: 'Mine', slug: 'mine' })).status).toBe(201)
+  })
+
   test('has its creator as owner and pointer and a default project, and becomes the active one', async () => {
     const ann = await person(t)
     const reply = await ann.ask('POST', '/api/internal/org', { name: 'Ann’s Café' })

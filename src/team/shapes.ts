@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { roles } from '../accounts/sessions.ts'
 import { givenId, patternText } from '../ground/bounded-text.ts'
 import { comparableAddress } from '../ground/mailbox.ts'
+import { eachRefused, refusing } from '../ground/refused-fields.ts'
 import { plans } from '../orgs/plans.ts'
 
 const instant = z.string()
@@ -30,14 +31,34 @@ const orgName = patternText(/\S/, 80, 'Enter a name.')
   .max(80, 'Must be at most 80 characters.')
   .transform((text) => text.trim())
 
-export const CreateOwnOrg = z.object({ name: orgName })
+/** A part of a host name. */
+const orgSlug = patternText(
+  /^(?=.{1,48}$)[a-z0-9]+(-[a-z0-9]+)*$/,
+  48,
+  'Must be 1 to 48 lower-case letters and digits, with single dashes between them.',
+)
+
+export const CreateOwnOrg = refusing(z.object({ name: orgName, slug: orgSlug.optional() }), {
+  sms_quiet_hours: 'A new org has quiet hours. Change it with PATCH.',
+})
+export type CreateOwnOrg = z.output<typeof CreateOwnOrg>
 export const PatchOwnOrg = z.object({ name: orgName.optional(), sms_quiet_hours: z.boolean().optional() })
 export const DeleteOwnOrg = z.object({ confirm: z.string().max(200) })
 export const SwitchOrg = z.object({ org_id: givenId })
 export const TransferTo = z.object({ user_id: givenId })
-export const InviteMember = z.object({ email: invitedAddress, role })
+export const InviteMember = z.object({ email: invitedAddress, role, sso_exempt: z.boolean().default(false) })
 export const ById = z.object({ id: givenId })
-export const ChangeRole = z.object({ id: givenId, role })
+export const RepeatInvitation = refusing(
+  z.object({ id: givenId }),
+  eachRefused(['email', 'role'], 'This request only sends the invitation again. Withdraw it and invite anew.'),
+)
+export const ChangeMember = z
+  .object({ id: givenId, role: role.optional(), sso_exempt: z.boolean().optional() })
+  .refine(({ role: given, sso_exempt }) => given !== undefined || sso_exempt !== undefined, {
+    path: ['role'],
+    message: 'Send role or sso_exempt.',
+  })
+export const LeftOrg = z.object({ org_id: givenId.optional() })
 export const ByToken = z.object({ token: givenToken })
 export const DeleteOwnAccount = z
   .object({
@@ -93,6 +114,8 @@ export const Member = z.strictObject({
   primary_owner: z.boolean(),
   two_factor_enabled: z.boolean(),
   source: z.string(),
+  sso_exempt: z.boolean(),
+  sso_access: z.enum(['any', 'provider', 'none']),
   created_at: instant,
   last_active_at: instant.nullable(),
 })
@@ -101,6 +124,7 @@ export const Invitation = z.strictObject({
   id: z.string(),
   email: z.string(),
   role: z.string(),
+  sso_exempt: z.boolean(),
   status: z.enum(['pending', 'expired']),
   invited_by: z.strictObject({ id: z.string(), name: z.string() }).nullable(),
   created_at: instant,
@@ -117,6 +141,7 @@ export const ReceivedInvitation = z.strictObject({
 })
 
 export const JoinedOrg = z.strictObject({ org_id: z.string(), org_name: z.string(), role: z.string() })
+export const LeftTeam = z.strictObject({ deleted: z.literal(true) })
 export const DeletedRow = z.strictObject({ deleted: z.literal(true), id: z.string() })
 export const DeclinedInvitation = z.strictObject({ declined: z.literal(true), id: z.string() })
 

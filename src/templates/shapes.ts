@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Channel, channels } from '../ground/channel.ts'
+import { eachRefused, refusing, tenantByHeader } from '../ground/refused-fields.ts'
 import { VariablesShape, variablesText } from './variables.ts'
 import { maxWarnings, warningCodes } from './warnings.ts'
 
@@ -44,19 +45,22 @@ export const contentFault = (template: {
   return { path: ['html'], message: 'An email template needs html or text.' }
 }
 
-export const CreateTemplate = z
-  .object({ slug, channel, ...parts })
-  .superRefine((template, context) => {
-    const fault = contentFault(template)
-    if (fault) context.addIssue({ code: 'custom', ...fault })
-  })
-  .meta({
-    id: 'CreateTemplate',
-    examples: [
-      { slug: 'welcome', channel: 'email', subject: 'Welcome, {{name}}', html: '<p>Hello {{name}}</p>' },
-      { slug: 'login-code', channel: 'sms', text: 'Your code is {{code}}.' },
-    ],
-  })
+export const CreateTemplate = refusing(
+  z
+    .object({ slug, channel, ...parts })
+    .superRefine((template, context) => {
+      const fault = contentFault(template)
+      if (fault) context.addIssue({ code: 'custom', ...fault })
+    })
+    .meta({
+      id: 'CreateTemplate',
+      examples: [
+        { slug: 'welcome', channel: 'email', subject: 'Welcome, {{name}}', html: '<p>Hello {{name}}</p>' },
+        { slug: 'login-code', channel: 'sms', text: 'Your code is {{code}}.' },
+      ],
+    }),
+  { tenant_id: tenantByHeader },
+)
 export type CreateTemplate = z.output<typeof CreateTemplate>
 
 export const PatchTemplate = z
@@ -96,18 +100,21 @@ export const Template = z
     ],
   })
 
-export const PreviewTemplate = z
-  .object({
-    id: z.string().max(64).optional().describe('The id of the template. Set either `id` or `slug`.'),
-    slug: z.string().max(64).optional().describe('The slug of the template. Set either `id` or `slug`.'),
-    variables: VariablesShape.default({}).describe(variablesText),
-  })
-  .superRefine(({ id, slug }, context) => {
-    if ((id === undefined) === (slug === undefined)) {
-      context.addIssue({ code: 'custom', path: ['id'], message: 'Set either id or slug.' })
-    }
-  })
-  .meta({ id: 'PreviewTemplate', examples: [{ slug: 'welcome', variables: { name: 'Ada' } }] })
+export const PreviewTemplate = refusing(
+  z
+    .object({
+      id: z.string().max(64).optional().describe('The id of the template. Set either `id` or `slug`.'),
+      slug: z.string().max(64).optional().describe('The slug of the template. Set either `id` or `slug`.'),
+      variables: VariablesShape.default({}).describe(variablesText),
+    })
+    .superRefine(({ id, slug }, context) => {
+      if ((id === undefined) === (slug === undefined)) {
+        context.addIssue({ code: 'custom', path: ['id'], message: 'Set either id or slug.' })
+      }
+    })
+    .meta({ id: 'PreviewTemplate', examples: [{ slug: 'welcome', variables: { name: 'Ada' } }] }),
+  eachRefused(['subject', 'html', 'text'], 'Only a stored template has a preview here.'),
+)
 export type PreviewTemplate = z.output<typeof PreviewTemplate>
 
 const TemplateWarning = z

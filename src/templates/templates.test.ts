@@ -436,6 +436,22 @@ describe('preview', () => {
     })
   })
 
+  test('S-342 variables nested thousands of levels deep are rejected at the path where they are too deep', async () => {
+    const id = await idOf(sms())
+    const ask = (raw: string) => t.ask('POST', `${at}/preview`, { key: live, raw })
+    const nested = (open: string, close: string) => open.repeat(5_000) + close.repeat(5_000)
+    for (const [json, step] of [
+      [nested('[', ']'), 0],
+      [`[1,"]",{"x":[]},${nested('[', ']')}]`, 0],
+      [`${'{"k\\"ey":'.repeat(5_000)}1${'}'.repeat(5_000)}`, 'k"ey'],
+    ] as const) {
+      const first = json.startsWith('[1') ? 3 : step
+      const path = ['variables', 'name', first, ...new Array(9).fill(step)]
+      const errors = [{ path, code: 'custom', message: 'The body is nested too deeply.' }]
+      expectRefusal(await ask(`{"id":"${id}","variables":{"a":[[1]],"name":${json}}}`), 'VALIDATION_ERROR', { errors })
+    }
+  })
+
   test('S-333 needs either an id or a slug and returns 404 for an unknown one', async () => {
     for (const body of [{}, { id: newId('template'), slug: 'x' }, { variables: {} }]) {
       expectRefusal(await preview(body), 'VALIDATION_ERROR', { errors: fault(['id']) })

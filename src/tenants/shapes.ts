@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { patternText } from '../ground/bounded-text.ts'
 import { Failure } from '../ground/errors.ts'
+import { refusing } from '../ground/refused-fields.ts'
 
 /** References are case-insensitive. They are lowercased here because databases differ in how they lowercase text. */
 export const foldedRef = (ref: string): string => ref.toLowerCase()
@@ -31,25 +32,31 @@ const refText = `Your own identifier for the tenant, 1 to ${maxRefLength} charac
 
 export const tenantStatuses = ['active', 'suspended', 'archived', 'erased'] as const
 
-export const CreateTenant = z
-  .object({
-    name,
-    slug: patternText(/^[a-z0-9-]{1,48}$/, 48, 'Must be 1 to 48 lowercase letters, digits or hyphens.')
-      .optional()
-      .describe(
-        'A short name that is unique in your organisation: 1 to 48 lowercase letters, digits or hyphens. If you omit it, it is derived from `name`.',
-      ),
-    external_ref: externalRef.nullable().optional().describe(refText),
-  })
-  .meta({ id: 'CreateTenant', examples: [{ name: 'Globex', external_ref: 'customer-17' }] })
+export const CreateTenant = refusing(
+  z
+    .object({
+      name,
+      slug: patternText(/^[a-z0-9-]{1,48}$/, 48, 'Must be 1 to 48 lowercase letters, digits or hyphens.')
+        .optional()
+        .describe(
+          'A short name that is unique in your organisation: 1 to 48 lowercase letters, digits or hyphens. If you omit it, it is derived from `name`.',
+        ),
+      external_ref: externalRef.nullable().optional().describe(refText),
+    })
+    .meta({ id: 'CreateTenant', examples: [{ name: 'Globex', external_ref: 'customer-17' }] }),
+  { action: 'A new tenant is active.' },
+)
 export type CreateTenant = z.output<typeof CreateTenant>
 
-export const PatchTenant = z
-  .object({
-    name: name.optional(),
-    external_ref: externalRef.nullable().optional().describe(`${refText} \`null\` removes it.`),
-  })
-  .meta({ id: 'PatchTenant', examples: [{ name: 'Globex Ltd' }] })
+export const PatchTenant = refusing(
+  z
+    .object({
+      name: name.optional(),
+      external_ref: externalRef.nullable().optional().describe(`${refText} \`null\` removes it.`),
+    })
+    .meta({ id: 'PatchTenant', examples: [{ name: 'Globex Ltd' }] }),
+  { action: 'Use POST /tenants/{id}/suspend, /unsuspend, /restore or /erase.' },
+)
 export type PatchTenant = z.output<typeof PatchTenant>
 
 const monthly = z.int().min(0).max(1_000_000_000).nullable()

@@ -1,7 +1,12 @@
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import { interrupt } from '../../test/clients/interrupt.ts'
 import { verifier } from '../../test/clients/verifier.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { expectRefusal } from '../../test/expect/refusal.ts'
+import { openLogFile } from '../../test/service/log-file.ts'
+import { startTestService, testService } from '../../test/service/service.ts'
+import { derivedId } from '../ground/ids.ts'
+import { HandoverError } from '../providers/handover.ts'
+import type { Sms } from '../providers/sms/sms-provider.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())
@@ -57,4 +62,61 @@ test('a start that is repeated after its code expired sends a code that works', 
   expect(left > 0 && left <= 60_000).toBe(true)
   const [[, code] = []] = await codesTo(to)
   expect((await own.check(id, code)).body).toEqual({ id, status: 'approved' })
+})
+
+test('S-015 a start that could not be withdrawn in an outage is taken up when it is repeated, and then stays', async () => {
+  const sent: Sms[] = []
+  const smsProvider = {
+    name: 'stub',
+    send: async (sms: Sms) => {
+      sent.push(sms)
+      if (sent.length === 1) throw new HandoverError('refused', 'stub', 'not now')
+      return { provider: 'stub', providerMessageId: 'x' }
+    },
+    close: async () => undefined,
+  }
+  const file = await openLogFile()
+  const service = await testService({ smsProvider, log: file.log })
+  const alone = await verifier(service)
+  await service.database.sql(`create function refuse() returns trigger language plpgsql as $$
+    begin raise exception 'read-only' using errcode = '25006'; end $$`)
+  await service.database.sql(
+    'create trigger refuse before delete on verifications for each row execute function refuse()',
+  )
+  const to = alone.newNumber()
+  expectRefusal(await alone.start({ to }, keyed('outage')), 'SEND_FAILED')
+  const second = await alone.start({ to }, keyed('outage'))
+  await service.database.sql('drop function refuse cascade')
+  const { id } = second.body
+  expect([second.status, ...sent.map(({ messageId }) => messageId)]).toEqual([201, id, id])
+  await expect
+    .poll(() => file.lines('verification taken up by a repeated request'), { timeout: 20_000 })
+    .toMatchObject([{ verification_id: id }])
+  expect(await alone.count()).toBe(1)
+  expect((await alone.traces()).used['org live sms']).toBe(1)
+  const code = /\d{6}/.exec(sent[1]?.body ?? '')?.[0]
+  expect((await alone.check(id, code)).body).toEqual({ id, status: 'approved' })
+})
+
+test('S-015 a start whose connection was lost as it was stored is taken up when it is repeated', async () => {
+  const service = await testService()
+  const alone = await verifier(service)
+  // A constraint trigger fails at the commit, so the process does not know whether the row is stored.
+  await service.database.sql(`create function lose() returns trigger language plpgsql as $$
+    begin raise exception 'the database is shutting down' using errcode = '57P01'; end $$`)
+  await service.database.sql(
+    `create constraint trigger lose after insert on verifications deferrable initially deferred
+     for each row execute function lose()`,
+  )
+  const to = alone.newNumber()
+  const first = await alone.start({ to }, keyed('lost'))
+  expect(first.status).toBe(503)
+  await service.database.sql('drop function lose cascade')
+  const [held] = await service.database.sql<{ claim: string; status: number | null }>(
+    "select claim, status from idempotency_keys where key = 'lost'",
+  )
+  expect(held?.status).toBeNull()
+  const second = await alone.start({ to }, keyed('lost'))
+  expect([second.status, second.body.id]).toEqual([201, derivedId('verification', held?.claim ?? '', 0)])
+  expect(await alone.count()).toBe(1)
 })

@@ -17,10 +17,14 @@ import { deleteVerification } from './store.ts'
 
 export type CodePipeline<D extends Draft> = { channel: ChannelAdapter<D>; beginHandOver: BeginHandOver<D> }
 
-export type SendCode = <D extends Draft>(
-  pipeline: CodePipeline<D>,
-  sent: { draft: D; code: string; reservation: Reservation; claim: IdempotencyClaim | undefined },
-) => Promise<void>
+type Sent<D extends Draft = Draft> = {
+  draft: D
+  code: string
+  reservation: Reservation
+  claim: IdempotencyClaim | undefined
+}
+
+export type SendCode = <D extends Draft>(pipeline: CodePipeline<D>, sent: Sent<D>) => Promise<void>
 
 type Needs = {
   db: Db
@@ -34,18 +38,23 @@ const unavailable = 'The provider is unavailable, and the code was not sent. Ret
 
 export const makeSendCode = ({ db, log, usage, applyReports, suppressRefused }: Needs): SendCode => {
   /**
-   * Deletes the verification and releases its usage. The response does not wait for a database that is down: the caller
-   * never gets the id, so a row that is deleted later does no harm.
+   * Deletes the verification and releases its usage. The response does not wait for a database that is down. A later
+   * request with the same key takes the verification up if it comes first.
    */
-  const withdraw = async ({ id, by }: Draft, released: Reservation | undefined): Promise<void> => {
+  const withdraw = async ({ draft: { id, by }, claim }: Sent, released: Reservation | undefined): Promise<void> => {
     const logFailure = (error: unknown) => log.error({ err: error, verification_id: id }, 'verification not withdrawn')
     const withdrawn = () =>
       db.tx(async (tx) => {
+        if (claim && !(await claim.isLast(tx))) {
+          log.info({ verification_id: id }, 'verification taken up by a repeated request')
+          return
+        }
         const deleted = await tx.change(deleteVerification, { orgId: by.orgId, id })
         if (deleted > 0 && released) await usage.releaseWith(tx, released)
       })
     await withdrawn().catch((error) => {
       if (!lostConnection(error)) return logFailure(error)
+      if (claim) claim.interrupted = true
       void retryOnOutage(withdrawn).catch(logFailure)
     })
   }
@@ -56,7 +65,8 @@ export const makeSendCode = ({ db, log, usage, applyReports, suppressRefused }: 
     log.warn({ verification_id: id, kind, provider, reason }, 'code handover failed')
   }
 
-  return async ({ beginHandOver }, { draft, code, reservation, claim }) => {
+  return async ({ beginHandOver }, sent) => {
+    const { draft, code, reservation, claim } = sent
     assertHeld(claim)
     try {
       const { reports } = await beginHandOver()(draft)
@@ -64,18 +74,18 @@ export const makeSendCode = ({ db, log, usage, applyReports, suppressRefused }: 
     } catch (error) {
       // The destination was suppressed after the start was admitted.
       if (error instanceof Failure) {
-        await withdraw(draft, reservation)
+        await withdraw(sent, reservation)
         throw error.code === 'SUPPRESSED' ? new Failure('UNDELIVERABLE_DESTINATION') : error
       }
       const fault = asHandoverError(error)
       // The look-up before the handover failed, so nothing was sent.
       if (fault.provider === noProvider && isDatabaseFault(fault.cause)) {
-        await withdraw(draft, reservation)
+        await withdraw(sent, reservation)
         throw fault.cause
       }
       logFault(draft, fault, code)
       await suppressRefused(draft, fault)
-      await withdraw(draft, releasesUsage(fault) ? reservation : undefined)
+      await withdraw(sent, releasesUsage(fault) ? reservation : undefined)
       throw new Failure('SEND_FAILED', isTransient(fault) ? { message: unavailable } : {})
     }
   }

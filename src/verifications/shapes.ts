@@ -4,7 +4,7 @@ import { channels } from '../ground/channel.ts'
 import { parseMailbox } from '../ground/mailbox.ts'
 import { isE164 } from '../ground/phone-number.ts'
 import { maxMailboxLength, maxSubjectLength } from '../messages/email/shapes.ts'
-import { exampleInstant, instant } from '../messages/shapes.ts'
+import { exampleInstant, instant, refusingOtherSends } from '../messages/shapes.ts'
 import { lengthOf, maxBodyLength } from '../messages/sms/shapes.ts'
 import { templateFault } from './code-template.ts'
 
@@ -46,8 +46,8 @@ const reachable = ({ channel, to }: { channel: 'email' | 'sms'; to: string }, co
   context.addIssue({ code: 'custom', path: ['to'], message })
 }
 
-export const StartVerification = z
-  .object({
+export const StartVerification = refusingOtherSends(
+  z.object({
     channel: z.enum(channels).describe('How the code is sent: `sms` or `email`.'),
     to: z
       .string()
@@ -93,7 +93,8 @@ export const StartVerification = z
           'Your own text, 1 to 128 characters, such as an IP address or a user id. At most five codes per hour are started with the same text, in addition to the limit per destination.',
         examples: ['203.0.113.7'],
       }),
-  })
+  }),
+)
   .superRefine(reachable)
   .meta({
     id: 'StartVerification',

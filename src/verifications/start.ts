@@ -1,4 +1,5 @@
 /** Starts a verification: refuses what must not be sent, stores the hash of a new code, and sends the code. */
+import { lostConnection } from '../db/faults.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
@@ -122,13 +123,20 @@ export const makeStartCode = ({ db, clock, usage, codes, hashes, admit, send }: 
     return { reservation, expiresAt }
   }
 
+  /** If the connection is lost, the verification may be stored. A later request with the same key takes it up. */
+  const acceptOnce: typeof accept = (channel, prepared) =>
+    accept(channel, prepared).catch((error) => {
+      if (prepared.claim && lostConnection(error)) prepared.claim.interrupted = true
+      throw error
+    })
+
   return async (caller, body, claim) => {
     const by = await codes.sentBy(caller)
     const id = claimedId('verification', claim, clock)
     const createdAt = new Date(timeOfId(id))
     const code = hashes.codeOf(id, by.environment, body.code_length)
     const start = async <D extends Draft>(pipeline: Parameters<typeof send<D>>[0], draft: D): Promise<Date> => {
-      const { reservation, expiresAt } = await accept(pipeline.channel, { draft, code, body, claim })
+      const { reservation, expiresAt } = await acceptOnce(pipeline.channel, { draft, code, body, claim })
       await send(pipeline, { draft, code, reservation, claim })
       return expiresAt
     }

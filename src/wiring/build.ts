@@ -48,11 +48,11 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const platform = makePlatform(foundation)
   const sending = makeSending(foundation, platform, replacements)
   peers?.provideCodes(() => codeTexts(sending.outbox))
-  const people = makePeople(foundation, platform, sending, replacements)
+  const oauth = makeOAuth(foundation)
+  const people = makePeople({ foundation, platform, sending, oauth, replacements })
   await sending.messages.sms.handovers.start()
   const delivery = makeDelivery(foundation, sending, replacements)
   const senders = makeSmsRegistration(foundation, sending, replacements)
-  const oauth = makeOAuth(foundation)
   const billing = await makeBilling(foundation, platform, people)
   const health = makeHealthOf(foundation, sending)
   const exports = makeExports(foundation, people, replacements)
@@ -81,6 +81,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     foundation,
     platform,
     sending,
+    people,
     senders,
     billing,
     scim,

@@ -134,7 +134,7 @@ export const makeDashboardRoutes = (needs: Needs): DashboardRoute[] => {
     ...providerRoutes({ ...people, clock, log, vault, cookies, baseUrl: foundation.baseUrl.read }),
     ...ssoSignInRoutes({ ...sso, db, clock, log, vault, cookies, baseUrl: foundation.baseUrl.read }),
     ...ssoRoutes({ ...sso, baseUrl: foundation.baseUrl.read }),
-    ...accountRoutes(people),
+    ...accountRoutes({ ...people, db }),
     ...sessionPolicyRoutes(people),
     ...accountDeletionRoutes({ deleteAccount: team.deleteAccount, cookies }),
     ...exportRoutes({ clock, ...exports }),

@@ -58,6 +58,7 @@ import type { BillingModule } from './billing.ts'
 import { makeDashboardCookies } from './dashboard.ts'
 import type { Foundation } from './foundation.ts'
 import type { OAuth } from './oauth.ts'
+import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
 import type { Replacements } from './replacements.ts'
@@ -69,6 +70,7 @@ type Needs = {
   foundation: Foundation
   platform: Platform
   sending: Sending
+  people: People
   senders: SmsRegistration
   billing: BillingModule
   scim: Scim
@@ -174,13 +176,18 @@ const registerProviders = (app: FastifyInstance, needs: Needs, { readBody, parse
 }
 
 const registerDev = (app: FastifyInstance, needs: Needs, parser: MailParser): void => {
-  const { foundation, sending, senders, worker } = needs
+  const { foundation, sending, people, senders, worker } = needs
   const { db, clock, moved, peers } = foundation
   if (!moved) return
+  const read = makeReadOutbox({ db, outbox: sending.outbox, otherCodes: peers?.otherCodes })
   registerDevTools(app, {
     clock: moved,
     tasks: worker.tasks,
-    readOutbox: makeReadOutbox({ db, outbox: sending.outbox, otherCodes: peers?.otherCodes }),
+    // Some mails are sent after the response that announced them.
+    readOutbox: async (query) => {
+      await people.background.drained()
+      return read(query)
+    },
     notify: sending.messages.notify,
     simulateDomain: makeSimulateDomain({ db, clock }),
     simulateRegistration: senders.simulateRegistration,

@@ -14,6 +14,7 @@ import { makeFirstSignIn } from '../signin/first-sign-in.ts'
 import { makeHandOverMail } from '../signin/hand-over-mail.ts'
 import { makeKnownDevices } from '../signin/known-devices.ts'
 import { makeLogIn } from '../signin/log-in.ts'
+import { makeLoginChallenges } from '../signin/login-challenges.ts'
 import { makeProfiles } from '../signin/profile.ts'
 import { makeProvePassword } from '../signin/prove-password.ts'
 import { makeProviderSignIn } from '../signin/provider-sign-in.ts'
@@ -23,12 +24,14 @@ import type { SignInProvider } from '../signin/providers/sign-in-provider.ts'
 import { makeSecondFactor } from '../signin/second-factor.ts'
 import { makeCodes } from '../signin/sign-in-code.ts'
 import { makeRegister } from '../signin/sign-up.ts'
+import { makeStepUp } from '../signin/step-up.ts'
 import { makeTakeOverAccount } from '../signin/take-over-account.ts'
 import { makeThrottle } from '../signin/throttle.ts'
 import { makeUnlockSignIn } from '../signin/unlock-sign-in.ts'
 import { makeVerifyPhone } from '../signin/verify-phone.ts'
 import { makeJoinByInvitation } from '../team/join-by-invitation.ts'
 import type { Foundation } from './foundation.ts'
+import type { OAuth } from './oauth.ts'
 import type { Platform } from './platform.ts'
 import type { Replacements } from './replacements.ts'
 import type { Sending } from './sending.ts'
@@ -67,12 +70,17 @@ const makeProviders = ({ google, github, oidc }: SignInConfig): SignInProvider[]
   ...(oidc ? [makeOpenIdConnect({ ...oidc, id: 'oidc' })] : []),
 ]
 
-export const makePeople = (
-  foundation: Foundation,
-  { sessions }: Platform,
-  sending: Sending,
-  replacements: Replacements,
-) => {
+type Needs = {
+  foundation: Foundation
+  platform: Platform
+  sending: Sending
+  oauth: OAuth
+  replacements: Replacements
+}
+
+export const makePeople = ({ foundation, platform, sending, oauth, replacements }: Needs) => {
+  const { sessions } = platform
+  const { endGrants } = oauth
   const { config, db, clock, audit, vault } = foundation
   const basis = makeBasis(foundation, sending, replacements)
   const { throttle, background, recordPersonal } = basis
@@ -86,7 +94,7 @@ export const makePeople = (
   const takeOver = makeTakeOverAccount({ clock, confirmEmail })
   const secondFactor = makeSecondFactor({ ...basis, vault })
   const recordFailedLogin = makeRecordFailedLogin({ db, audit, throttle, background })
-  const logIn = makeLogIn({ ...basis, secondFactor, confirmEmail, completeSignIn, recordFailedLogin })
+  const challenges = makeLoginChallenges({ ...basis, secondFactor, confirmEmail, recordFailedLogin })
   return {
     background,
     throttle,
@@ -100,14 +108,23 @@ export const makePeople = (
     secondFactor,
     profiles: makeProfiles({ db, clock }),
     policies: makeSessionPolicies({ db, clock, audit }),
-    manageSessions: makeManageSessions({ db, clock, recordPersonal }),
+    manageSessions: makeManageSessions({
+      db,
+      clock,
+      recordPersonal,
+      endPrograms: (tx, actor, person) => endGrants.ofPerson(tx, actor, person, 'signed_out'),
+    }),
     register: makeRegister({ ...basis, confirmEmail, completeSignIn }),
     verifyPhone: makeVerifyPhone({ ...basis, provider: sending.smsProvider, sender: config.serviceSmsSender }),
-    logIn,
+    logIn: makeLogIn({ challenges, completeSignIn }),
+    stepUp: makeStepUp({ db, sessions, challenges, recordPersonal }),
     firstSignIn: makeFirstSignIn({ db, clock, completeSignIn, production: config.production }),
     providers: makeProviders(config.signIn),
-    providerSignIn: makeProviderSignIn({ db, clock, confirmEmail, takeOver, completeSignIn, logIn }),
-    changePassword: makeChangePassword(basis),
+    providerSignIn: makeProviderSignIn({ db, clock, confirmEmail, takeOver, completeSignIn, challenges }),
+    changePassword: makeChangePassword({
+      ...basis,
+      endPrograms: (tx, actor, person) => endGrants.ofPerson(tx, actor, person, 'password_changed'),
+    }),
   }
 }
 

@@ -12,6 +12,7 @@ import { makeCloseOrg, makeDeleteOrg } from '../team/delete-org.ts'
 import { makeEndMembership } from '../team/end-membership.ts'
 import { makeMailInvitation } from '../team/invitation-mail.ts'
 import { makeLeaveOrgs } from '../team/leave-orgs.ts'
+import { makeLeaveTeam } from '../team/leave-team.ts'
 import { makeManageInvitations } from '../team/manage-invitations.ts'
 import { makeManageOrgs } from '../team/manage-orgs.ts'
 import { makeManageTeam } from '../team/manage-team.ts'
@@ -93,6 +94,7 @@ export const makeTeam = (needs: Needs) => {
   return {
     endMembership,
     members: makeManageTeam({ ...shared, endMembership }),
+    leave: makeLeaveTeam({ db, endMembership }),
     invitations: makeManageInvitations({ ...shared, mail }),
     answer: makeAnswerInvitation({ ...shared, join: people.join }),
     transfer: makeTransferOwnership({ db, movePointer }),

@@ -72,6 +72,7 @@ const ofEverybody = [
   '/account/password Set up',
   '/account/profile Save',
   '/orgs/new Create organisation',
+  '/settings/organisation Leave organisation',
   '/settings/sso Next',
 ]
 

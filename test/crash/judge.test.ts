@@ -31,6 +31,7 @@ const mark = 'An earlier attempt was interrupted, so the provider may have recei
 const faultless = (): Given => {
   const stored: Stored = {
     messages: [message('m1', 'a'), message('m2', 'b'), message('m3', 'c')],
+    jobs: [],
     verifications: [{ id: 'v1', channel: 'sms', destination: '+1' }],
     entries: [
       { action: 'message.sent', resource_id: 'm1', count: 1 },
@@ -180,11 +181,19 @@ const faults: [string, (given: Given) => void, string[]][] = [
     ['sms: refused with 404 {"code":"NOT_FOUND"}'],
   ],
   [
+    'a job without an audit entry',
+    ({ stored }) => {
+      stored.jobs.push({ id: 'j1' })
+    },
+    ['audit: 1 jobs and 0 entries about them'],
+  ],
+  [
     'a blast with two jobs',
     ({ outcomes, stored }) => {
       outcomes.push(outcomeOf('blast', ['x', 'y'], { job_id: 'j1' }))
       stored.messages.push(message('m8', 'x', { job_id: 'j1' }), message('m9', 'y', { job_id: 'j2' }))
       stored.sentEvents.push({ id: 'event of m1', message_id: 'm8' }, { id: 'event of m1', message_id: 'm9' })
+      stored.jobs.push({ id: 'j1' }, { id: 'j2' })
       stored.entries.push(...['j1', 'j2'].map((id) => ({ action: 'audience.sent', resource_id: id, count: 1 })))
       stored.used.email = 5
     },

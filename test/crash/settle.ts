@@ -73,6 +73,7 @@ export const readStored = async ({ sql, firstRun }: Cluster): Promise<Stored> =>
        from messages where org_id = $1`,
       orgId,
     ),
+    jobs: await sql('select id from jobs where org_id = $1', orgId),
     verifications: await sql('select id, channel, destination from verifications where org_id = $1', orgId),
     entries: await sql(
       `select action, resource_id, (metadata ->> 'count')::int as count from audit_entries where org_id = $1`,

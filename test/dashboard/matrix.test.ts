@@ -7,7 +7,7 @@ import {
   gates,
   type SessionGate,
 } from '../../src/http/dashboard/dashboard-route.ts'
-import { addPerson, askWith, memberCookie, signIn } from '../clients/people.ts'
+import { addMember, addPerson, askWith, memberCookie, signIn } from '../clients/people.ts'
 import { changedTables, makeDigest } from '../hostile/responses.ts'
 import { type Reply, startTestService } from '../service/service.ts'
 import { type Line, matrix } from './matrix.ts'
@@ -38,6 +38,9 @@ await t.database.sql("update orgs set suspended_at = created_at, suspension_reas
   suspended.org.id,
 ])
 
+const enforcing = await t.org({ name: 'Enforcing' })
+await t.database.sql('update orgs set sso_enforced = true where id = $1', [enforcing.org.id])
+
 const keyOf = ({ method, path }: DashboardRoute): string => `${method} ${path}`
 
 const lineOf = (route: DashboardRoute): Line => {
@@ -53,6 +56,24 @@ const developerRequired = [403, { error: 'Developer or owner role required' }]
 const writeRequired = [403, { error: 'Write access required' }]
 const suspendedOrg = [403, { error: 'Organisation suspended', code: 'ORG_SUSPENDED' }]
 const crossSite = [403, { error: 'Cross-site request refused', code: 'CROSS_SITE_REFUSED' }]
+
+const stepUp = [
+  403,
+  {
+    error: 'Confirm with your own password first. An identity provider opened this session for its organisation only.',
+    code: 'STEP_UP_REQUIRED',
+  },
+]
+const ssoClosed = [
+  403,
+  {
+    error:
+      'This organisation requires single sign-on, and its identity provider does not sign in addresses outside its domains. Ask an owner to exempt you.',
+    code: 'SSO_REQUIRED',
+    login_url: `/api/auth/saml/login?org=${enforcing.org.slug}`,
+    exemption_needed: true,
+  },
+]
 
 const allRoles = new Set<string>(roles)
 
@@ -103,9 +124,10 @@ describe('every route of the dashboard', () => {
     const own = routes.filter(({ path }) => !probePaths.has(path))
     expect(own.map(keyOf).sort()).toEqual(Object.keys(matrix).sort())
     for (const route of own) {
-      const { gate, whileSuspended, fromOtherSites } = lineOf(route)
-      const stated = [route.gate, route.whileSuspended, route.fromOtherSites]
-      expect(stated, keyOf(route)).toEqual([gate, whileSuspended, fromOtherSites])
+      const { gate, whileSuspended, fromOtherSites, ownFactors } = lineOf(route)
+      const stated = [route.gate, route.whileSuspended, route.fromOtherSites, route.ownFactors]
+      expect(stated, keyOf(route)).toEqual([gate, whileSuspended, fromOtherSites, ownFactors])
+      if (ownFactors) expect(gate, keyOf(route)).toBe('requireUserSession')
     }
   })
 
@@ -160,6 +182,38 @@ describe('every route of the dashboard', () => {
           'service_active_org=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax',
         )
       }
+    })
+  })
+
+  /** An owner of both orgs, in a session that the identity provider of the first one opened. */
+  const cookieOfProvider = async (activeOrg: string): Promise<string> => {
+    const { userId } = await addPerson(t, { orgId: acme.org.id, role: 'owner' })
+    await addMember(t, other.org.id, userId, 'owner')
+    const from = { method: 'saml', ip: null, userAgent: 'test', ssoOrgId: acme.org.id }
+    return `service_session=${await t.service.sessions.open(userId, from)}; service_active_org=${activeOrg}`
+  }
+
+  test('R-54 serves a session of an identity provider for its org, and nothing of the whole account', async () => {
+    await each(gated, async (route) => {
+      const reply = await call(route, { cookie: await cookieOfProvider(acme.org.id) })
+      expectAnswer(reply, route, lineOf(route).ownFactors ? stepUp : undefined, 'an owner through the provider')
+    })
+  })
+
+  test('R-54 refuses a session of another identity provider in every org of the person', async () => {
+    await each(gated, async (route) => {
+      const reply = await call(route, { cookie: await cookieOfProvider(other.org.id) })
+      const closed = !isPersonal(route) || lineOf(route).ownFactors
+      expectAnswer(reply, route, closed ? stepUp : undefined, 'an owner through the provider of another org')
+    })
+  })
+
+  test('R-54 refuses an org that enforces single sign-on to members outside its domains', async () => {
+    await each(gated, async (route) => {
+      const cookie = await cookieIn(enforcing.org.id, 'developer')
+      expectAnswer(await call(route, { cookie }), route, isPersonal(route) ? undefined : ssoClosed, 'a member')
+      const owner = await call(route, { cookie: await cookieIn(enforcing.org.id, 'owner') })
+      expectAnswer(owner, route, undefined, 'an owner')
     })
   })
 

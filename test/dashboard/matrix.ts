@@ -11,6 +11,8 @@ export type Line = {
   query?: string
   /** A change that a suspended org may still make. */
   whileSuspended?: 'open'
+  /** Concerns the whole account, so a session of an org's identity provider is not enough. */
+  ownFactors?: true
   /** The one change that pages of other sites may send. */
   fromOtherSites?: true
 }
@@ -18,12 +20,13 @@ export type Line = {
 export const matrix: Record<string, Line> = {
   'POST /api/auth/register': { gate: 'public', admitted: 422 },
   'POST /api/auth/verify-email': { gate: 'public', admitted: 422 },
-  'POST /api/auth/verify-phone': { gate: 'requireUserSession', admitted: 422 },
+  'POST /api/auth/verify-phone': { gate: 'requireUserSession', admitted: 422, ownFactors: true },
   'POST /api/auth/resend-verification': { gate: 'public', admitted: 422 },
   'POST /api/auth/login': { gate: 'public', admitted: 422 },
   'POST /api/auth/login/code': { gate: 'public', admitted: 422 },
   'POST /api/auth/login/2fa': { gate: 'public', admitted: 422 },
   'POST /api/auth/login/resend': { gate: 'public', admitted: 422 },
+  'POST /api/auth/step-up': { gate: 'requireUserSession', admitted: 422 },
   'POST /api/auth/logout': { gate: 'public', admitted: 204 },
   'POST /api/auth/first-sign-in': { gate: 'public', admitted: 422 },
   'POST /api/auth/forgot-password': { gate: 'public', admitted: 422 },
@@ -50,12 +53,12 @@ export const matrix: Record<string, Line> = {
   'GET /api/auth/session': { gate: 'public', admitted: 200 },
   'GET /api/internal/user': { gate: 'requireUserSession', admitted: 200 },
   'PATCH /api/internal/user': { gate: 'requireUserSession', admitted: 422 },
-  'POST /api/internal/user/password': { gate: 'requireUserSession', admitted: 422 },
+  'POST /api/internal/user/password': { gate: 'requireUserSession', admitted: 422, ownFactors: true },
   'GET /api/internal/user/2fa': { gate: 'requireUserSession', admitted: 200 },
-  'POST /api/internal/user/2fa/setup': { gate: 'requireUserSession', admitted: 200 },
-  'POST /api/internal/user/2fa/enable': { gate: 'requireUserSession', admitted: 422 },
-  'POST /api/internal/user/2fa/disable': { gate: 'requireUserSession', admitted: 422 },
-  'POST /api/internal/user/2fa/backup-codes': { gate: 'requireUserSession', admitted: 422 },
+  'POST /api/internal/user/2fa/setup': { gate: 'requireUserSession', admitted: 200, ownFactors: true },
+  'POST /api/internal/user/2fa/enable': { gate: 'requireUserSession', admitted: 422, ownFactors: true },
+  'POST /api/internal/user/2fa/disable': { gate: 'requireUserSession', admitted: 422, ownFactors: true },
+  'POST /api/internal/user/2fa/backup-codes': { gate: 'requireUserSession', admitted: 422, ownFactors: true },
   'GET /api/internal/sessions': { gate: 'requireUserSession', admitted: 200 },
   'DELETE /api/internal/sessions': { gate: 'requireUserSession', admitted: 422 },
   'GET /api/internal/org/session-policy': { gate: 'requireSession', admitted: 200 },
@@ -93,7 +96,7 @@ export const matrix: Record<string, Line> = {
   'GET /api/internal/org/sms-geo': { gate: 'requireSession', admitted: 200 },
   'PATCH /api/internal/org/sms-geo': { gate: 'requireOwnerSession', admitted: 422 },
   'GET /api/internal/org': { gate: 'requireSession', admitted: 200 },
-  'POST /api/internal/org': { gate: 'requireUserSession', admitted: 422 },
+  'POST /api/internal/org': { gate: 'requireUserSession', admitted: 422, ownFactors: true },
   'PATCH /api/internal/org': { gate: 'requireOwnerSession', admitted: 422 },
   'DELETE /api/internal/org': { gate: 'requireOwnerSession', admitted: 422 },
   'POST /api/internal/org/switch': { gate: 'requireUserSession', admitted: 422 },
@@ -102,6 +105,7 @@ export const matrix: Record<string, Line> = {
   'GET /api/internal/team/members': { gate: 'requireSession', admitted: 200 },
   'PATCH /api/internal/team/members': { gate: 'requireOwnerSession', admitted: 422 },
   'DELETE /api/internal/team/members': { gate: 'requireOwnerSession', admitted: 422 },
+  'DELETE /api/internal/team/membership': { gate: 'requireUserSession', admitted: 404, query: '?org_id=nonsense' },
   'GET /api/internal/team/invite': { gate: 'requireSession', admitted: 200 },
   'POST /api/internal/team/invite': { gate: 'requireOwnerSession', admitted: 422 },
   'PATCH /api/internal/team/invite': { gate: 'requireOwnerSession', admitted: 422 },
@@ -113,10 +117,10 @@ export const matrix: Record<string, Line> = {
   'DELETE /api/internal/scim/tokens': { gate: 'requireOwnerSession', admitted: 422 },
   'GET /api/internal/scim/mapping': { gate: 'requireSession', admitted: 200 },
   'PUT /api/internal/scim/mapping': { gate: 'requireOwnerSession', admitted: 200 },
-  'DELETE /api/internal/user': { gate: 'requireUserSession', admitted: 422 },
-  'POST /api/internal/user/data-export': { gate: 'requireUserSession', admitted: 200 },
+  'DELETE /api/internal/user': { gate: 'requireUserSession', admitted: 422, ownFactors: true },
+  'POST /api/internal/user/data-export': { gate: 'requireUserSession', admitted: 200, ownFactors: true },
   'GET /api/internal/org/export': { gate: 'requireOwnerSession', admitted: 200 },
-  'POST /api/internal/org/export/async': { gate: 'requireOwnerSession', admitted: 202 },
+  'POST /api/internal/org/export/async': { gate: 'requireOwnerSession', admitted: 202, whileSuspended: 'open' },
   'GET /api/internal/org/export/jobs': { gate: 'requireOwnerSession', admitted: 200 },
   'GET /api/internal/org/export/jobs/{id}': { gate: 'requireOwnerSession', admitted: 404 },
   'GET /api/internal/org/export/jobs/{id}/download': { gate: 'requireOwnerSession', admitted: 404 },

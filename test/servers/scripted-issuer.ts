@@ -56,6 +56,10 @@ export type ScriptedIssuer = {
   claims: Record<string, unknown>
   /** The key that the ID token names. */
   keyId: string
+  /** Who signs the ID token: the issuer, someone with a key of their own, or nobody. */
+  signedBy: 'issuer' | 'stranger' | 'nobody'
+  /** What userinfo answers. Without it, the claims of the ID token. */
+  userinfo: Record<string, unknown> | undefined
   /** How often each endpoint was asked. */
   asked: Record<Endpoint, number>
   /** Sets everything back. */
@@ -75,6 +79,7 @@ const endpointOf = (path: string | undefined): Endpoint | undefined =>
 /** `name` is the issuer in its metadata and tokens, instead of its address. */
 export const startScriptedIssuer = async (name?: string): Promise<ScriptedIssuer> => {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const server = createServer(async (request, response) => {
     for await (const _ of request);
     const endpoint = endpointOf(request.url)
@@ -92,12 +97,14 @@ export const startScriptedIssuer = async (name?: string): Promise<ScriptedIssuer
   const idToken = (): string => {
     const now = Math.floor(Date.now() / 1_000)
     const claims = { iss: ownName, aud: clientId, iat: now, exp: now + 300, sub: randomUUID(), ...issuer.claims }
+    if (issuer.signedBy === 'nobody') return `${base64({ alg: 'none' })}.${base64(claims)}.`
     const signed = `${base64({ alg: 'RS256', kid: issuer.keyId })}.${base64(claims)}`
-    return `${signed}.${sign('sha256', Buffer.from(signed), privateKey).toString('base64url')}`
+    const key = issuer.signedBy === 'issuer' ? privateKey : stranger.privateKey
+    return `${signed}.${sign('sha256', Buffer.from(signed), key).toString('base64url')}`
   }
   const answer = (endpoint: Endpoint): unknown => {
     if (endpoint === 'token') return { access_token: 'x', token_type: 'bearer', expires_in: 300, id_token: idToken() }
-    if (endpoint === 'userinfo') return issuer.claims
+    if (endpoint === 'userinfo') return issuer.userinfo ?? issuer.claims
     if (endpoint === 'jwks')
       return { keys: [{ ...publicKey.export({ format: 'jwk' }), kid: publishedKey, use: 'sig' }] }
     return {
@@ -120,9 +127,12 @@ export const startScriptedIssuer = async (name?: string): Promise<ScriptedIssuer
     metadata: {},
     claims: {},
     keyId: publishedKey,
+    signedBy: 'issuer',
+    userinfo: undefined,
     asked: { discovery: 0, token: 0, jwks: 0, userinfo: 0 },
     behave: () => {
       Object.assign(issuer, { misbehave: {}, metadata: {}, claims: {}, keyId: publishedKey })
+      Object.assign(issuer, { signedBy: 'issuer', userinfo: undefined })
       issuer.asked = { discovery: 0, token: 0, jwks: 0, userinfo: 0 }
     },
     stop: async () => {

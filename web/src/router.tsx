@@ -1,4 +1,4 @@
-import { QueryClient } from '@tanstack/react-query'
+import { QueryCache, QueryClient } from '@tanstack/react-query'
 import {
   createRootRouteWithContext,
   createRoute,
@@ -21,7 +21,15 @@ import { PageSkeleton } from './ui/skeleton.tsx'
 const retry = (count: number, error: unknown): boolean =>
   count < 3 && !(error instanceof ApiError && error.status < 500)
 
-export const queryClient = new QueryClient({
+/** An organisation that is closed to the session while somebody works in it shows so. */
+const noticeClosed = (error: unknown): void => {
+  if (error instanceof ApiError && error.code === 'SSO_REQUIRED') {
+    void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey })
+  }
+}
+
+export const queryClient: QueryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: noticeClosed }),
   defaultOptions: {
     queries: { retry, staleTime: 5_000, refetchIntervalInBackground: false },
     mutations: { networkMode: 'always' },
@@ -40,7 +48,8 @@ const appRoute = createRoute({
   beforeLoad: async ({ context, location }) => {
     const session = await context.queryClient.ensureQueryData(sessionQuery)
     if (!session.user) throw redirect({ to: '/login' as never, search: { redirect_to: location.href } as never })
-    if (!session.active_org && location.pathname !== '/orgs/new') throw redirect({ to: '/orgs/new' as never })
+    const nowhere = !session.active_org && !session.closed_org
+    if (nowhere && location.pathname !== '/orgs/new') throw redirect({ to: '/orgs/new' as never })
   },
 })
 

@@ -1,5 +1,6 @@
 /** Sessions and the policies of orgs on them. A session belongs to a user, not to an org. */
 import { statement, unseen } from '../../db/statement.ts'
+import { type ClosedBecause, closedBecause, isHeld, isManaged } from './enforcement-rows.ts'
 
 export const insertSession = statement<{
   id: string
@@ -27,39 +28,44 @@ export type SessionRow = {
   created_at: Date
   expires_at: Date
   last_active_at: Date
+  sso_org_id: string | null
+  own_factors: boolean
   org_id: string | null
   role: string | null
   suspended: boolean | null
+  slug: string | null
+  protocol: string | null
+  closed: ClosedBecause | null
 }
 
 /**
- * The signed-in users and their active memberships: the one in the active org, or else in the default org, or else the
- * oldest. A session that is older than an org of its user allows is not found. Neither is one that was not opened by the
- * identity provider of an org that enforces it, unless the user is an owner there.
+ * The signed-in users and their active memberships: the one in the active org, or else the default org, or else the oldest
+ * one, those first that are open to the session. A session that is older than an org of its user allows is not found.
+ * Neither is one that no identity provider opened, if an enforcing org manages the user's address.
  */
 export const findSessions = statement<{ hashes: Buffer[]; activeOrgs: (string | null)[]; now: Date }, SessionRow>(
   'accounts.find_sessions',
   `select r.ordinal::int as ordinal, s.id as session_id, s.user_id, s.method, s.created_at, s.expires_at,
-     s.last_active_at, m.org_id, m.role, o.suspended_at is not null as suspended
+     s.last_active_at, s.sso_org_id, (s.sso_org_id is null or s.stepped_up_at is not null) as own_factors,
+     a.org_id, a.role, a.suspended, a.slug, a.closed, c.protocol
    from unnest(:hashes::bytea[], :activeOrgs::text[]) with ordinality as r (hash, active_org, ordinal)
    join sessions s on s.token_hash = r.hash
    join users u on u.id = s.user_id and u.session_version = s.session_version
    left join lateral (
-     select org_id, role from memberships
-     where user_id = s.user_id
-     order by (org_id = r.active_org) desc nulls last, (org_id = u.default_org_id) desc nulls last, created_at, id
+     select m.org_id, m.role, o.suspended_at is not null as suspended, o.slug, ${closedBecause} as closed
+     from memberships m join orgs o on o.id = m.org_id
+     where m.user_id = s.user_id
+     order by (m.org_id = r.active_org) desc nulls last, (${closedBecause}) is null desc,
+       (m.org_id = u.default_org_id) desc nulls last, m.created_at, m.id
      limit 1
-   ) m on true
-   left join orgs o on o.id = m.org_id
+   ) a on true
+   left join sso_connections c on c.org_id = a.org_id and a.closed is not null
    where s.expires_at > :now
      and not exists (
-       select from memberships pm join orgs p on p.id = pm.org_id
-       where pm.user_id = s.user_id
-         and (s.created_at + p.max_session_age_hours * interval '1 hour' <= :now
-           or (p.sso_enforced and pm.role <> 'owner' and not exists (
-             select from memberships sm join orgs so on so.id = sm.org_id
-             where sm.user_id = s.user_id and sm.org_id = s.sso_org_id and so.sso_enforced
-           )))
+       select from memberships m join orgs o on o.id = m.org_id
+       where m.user_id = s.user_id
+         and (s.created_at + o.max_session_age_hours * interval '1 hour' <= :now
+           or (s.sso_org_id is null and ${isHeld} and ${isManaged}))
      )`,
 )
 
@@ -74,12 +80,29 @@ export const endSession = statement<{ tokenHash: Buffer }>(
   'delete from sessions where token_hash = :tokenHash',
 )
 
-/** Ends the session with this id, or all sessions but that one. */
-export const endSessions = statement<{ userId: string; id: string | null; butId: string | null }, { id: string }>(
+/** Ends the session with this id, or all sessions but that one. `providerOrgId` limits it to those of that provider. */
+export const endSessions = statement<
+  { userId: string; id: string | null; butId: string | null; providerOrgId: string | null },
+  { id: string }
+>(
   'accounts.end_sessions',
   `delete from sessions
    where user_id = :userId and (id = :id or (:butId::text is not null and id <> :butId))
+     and (:providerOrgId::text is null or sso_org_id = :providerOrgId)
    returning id`,
+)
+
+/** The person has proven their own factors. The cookie changes with what it opens, so its former value is worth nothing. */
+export const stepUpSession = statement<
+  { userId: string; id: string; tokenHash: Buffer; at: Date },
+  { created_at: Date; expires_at: Date }
+>(
+  'accounts.step_up_session',
+  `update sessions s set stepped_up_at = :at, token_hash = :tokenHash
+   from users u
+   where s.id = :id and s.user_id = :userId and u.id = s.user_id and u.session_version = s.session_version
+     and s.expires_at > :at
+   returning s.created_at, s.expires_at`,
 )
 
 export const endAllSessions = statement<{ userId: string }>(
@@ -111,9 +134,16 @@ export type ListedSession = {
   expires_at: Date
 }
 
-/** The live sessions of a user, the current one first, then the newest. */
+/** The live sessions of a user, the current one first, then the newest. `providerOrgId` as for their end. */
 export const listSessions = statement<
-  { userId: string; currentId: string; now: Date; maxAgeHours: number | null; limit: number },
+  {
+    userId: string
+    currentId: string
+    providerOrgId: string | null
+    now: Date
+    maxAgeHours: number | null
+    limit: number
+  },
   ListedSession
 >(
   'accounts.list_sessions',
@@ -121,6 +151,7 @@ export const listSessions = statement<
      least(s.expires_at, s.created_at + :maxAgeHours::int * interval '1 hour') as expires_at
    from sessions s join users u on u.id = s.user_id and u.session_version = s.session_version
    where s.user_id = :userId and s.expires_at > :now
+     and (:providerOrgId::text is null or s.sso_org_id = :providerOrgId)
      and (:maxAgeHours::int is null or s.created_at + :maxAgeHours::int * interval '1 hour' > :now)
    order by s.id = :currentId desc, s.created_at desc, s.id desc
    limit :limit`,

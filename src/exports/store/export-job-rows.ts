@@ -24,11 +24,15 @@ export type ExportJobRow = {
 const columns = `org_id, id, status, requested_by, created_at, completed_at, expires_at, rows, size_bytes, rows_expected,
   error, file, claim, attempts`
 
-/** Returns no row while the org has an unfinished job. */
-export const insertExportJob = statement<{ orgId: string; id: string; userId: string; at: Date }, ExportJobRow>(
+/** Returns no row while the org has an unfinished job, and when it has begun `most` jobs since that time. */
+export const insertExportJob = statement<
+  { orgId: string; id: string; userId: string; at: Date; since: Date; most: number },
+  ExportJobRow
+>(
   'exports.insert_job',
   `insert into export_jobs (org_id, id, status, requested_by, created_at, due_at)
-   values (:orgId, :id, 'queued', :userId, :at, :at)
+   select :orgId, :id, 'queued', :userId, :at::timestamptz, :at::timestamptz
+   where (select count(*) from export_jobs where org_id = :orgId and created_at > :since) < :most
    on conflict (org_id) where status in ('queued', 'running') do nothing
    returning ${columns}`,
 )
@@ -36,6 +40,14 @@ export const insertExportJob = statement<{ orgId: string; id: string; userId: st
 export const findUnfinishedJob = statement<{ orgId: string }, ExportJobRow>(
   'exports.find_unfinished_job',
   `select ${columns} from export_jobs where org_id = :orgId and status in ('queued', 'running')`,
+)
+
+/** When the oldest of the newest jobs was begun. */
+export const oldestOfNewest = statement<{ orgId: string; jobs: number }, { created_at: Date }>(
+  'exports.oldest_of_newest',
+  `select created_at from export_jobs where org_id = :orgId
+   order by created_at desc
+   offset :jobs - 1 limit 1`,
 )
 
 export const findExportJob = statement<{ orgId: string; id: string }, ExportJobRow>(

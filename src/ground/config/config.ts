@@ -116,6 +116,8 @@ export type Config = {
   idempotencyTtlHours: number
   webhookAllowInsecure: boolean
   requestTimeoutMs: number
+  /** How long a grant of an OAuth client lasts at most. */
+  oauthGrantMaxDays: number
   /** How long a tool call waits for the API. */
   mcpSelfCallTimeoutMs: number
   /** The bytes of request bodies that may be arriving at once. */
@@ -317,6 +319,7 @@ export const readConfig = (given: NodeJS.ProcessEnv, terminal = process.stderr.i
     idempotencyTtlHours: values.IDEMPOTENCY_TTL_HOURS ?? 24,
     webhookAllowInsecure: values.WEBHOOK_ALLOW_INSECURE ?? false,
     requestTimeoutMs: (values.REQUEST_TIMEOUT_SECONDS ?? 60) * 1000,
+    oauthGrantMaxDays: values.OAUTH_GRANT_MAX_DAYS ?? 90,
     mcpSelfCallTimeoutMs: values.MCP_SELF_CALL_TIMEOUT_MS ?? 60_000,
     uploads: {
       perCaller: (values.UPLOAD_MEMORY_PER_KEY_MB ?? 64) * megabyte,

@@ -344,6 +344,12 @@ export const variables = {
     fallback: '60',
     about: 'Seconds within which the headers and body of a request must arrive.',
   }),
+  OAUTH_GRANT_MAX_DAYS: variable({
+    accepts: accept.wholeNumber(1, 3_650),
+    fallback: '90',
+    about:
+      'Days after which a person has to allow an OAuth client again, however often the client has refreshed its tokens.',
+  }),
   MCP_SELF_CALL_TIMEOUT_MS: variable({
     accepts: accept.wholeNumber(1, 600_000),
     fallback: '60000',

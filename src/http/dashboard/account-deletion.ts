@@ -10,6 +10,7 @@ export const accountDeletionRoutes = ({ deleteAccount, cookies }: Needs): Dashbo
     method: 'DELETE',
     path: '/api/internal/user',
     gate: 'requireUserSession',
+    ownFactors: true,
     body: DeleteOwnAccount,
     responses: { 200: DeletedAccount },
     handle: async (call) => {

@@ -1,17 +1,21 @@
 /** A signed-in person's own account: profile, password, second factor and sessions. */
 import { z } from 'zod'
 import type { Device, ManageSessions } from '../../accounts/manage-sessions.ts'
+import { assertOpenTo } from '../../accounts/sso-enforcement.ts'
+import type { Db } from '../../db/pool.ts'
 import { givenId } from '../../ground/bounded-text.ts'
 import type { ChangePassword } from '../../signin/change-password.ts'
 import type { Profiles } from '../../signin/profile.ts'
 import type { SecondFactor } from '../../signin/second-factor.ts'
 import * as shapes from '../../signin/shapes.ts'
 import type { AccountRow } from '../../signin/store/user-rows.ts'
+import { flatFields } from '../envelope.ts'
 import { fromOf } from './auth.ts'
 import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
 import { listOf, wholeList } from './list-query.ts'
 
 export type AccountNeeds = {
+  db: Db
   profiles: Profiles
   changePassword: ChangePassword
   secondFactor: SecondFactor
@@ -35,7 +39,7 @@ const shownProfile = (row: AccountRow) => ({
   created_at: row.created_at.toISOString(),
 })
 
-const profileRoutes = ({ profiles, changePassword }: AccountNeeds): DashboardRoute[] => [
+const profileRoutes = ({ db, profiles, changePassword }: AccountNeeds): DashboardRoute[] => [
   defineDashboardRoute({
     method: 'GET',
     path: '/api/auth/session',
@@ -46,6 +50,7 @@ const profileRoutes = ({ profiles, changePassword }: AccountNeeds): DashboardRou
       if (!session) return { status: 200, body: { user: null } }
       const [account, orgs] = await Promise.all([profiles.read(session.userId), profiles.orgs(session.userId)])
       const active = orgs.find(({ id }) => id === session.member?.orgId)
+      const closed = session.closed && orgs.find(({ id }) => id === session.orgId)
       const shownOrg = ({ id, name, slug, role }: (typeof orgs)[number]) => ({ id, name, slug, role })
       const body = {
         user: shownUser(account),
@@ -58,6 +63,7 @@ const profileRoutes = ({ profiles, changePassword }: AccountNeeds): DashboardRou
         active_org: active
           ? { ...shownOrg(active), suspended: active.suspended, suspension_reason: active.suspension_reason }
           : null,
+        ...(closed && session.closed && { closed_org: { ...shownOrg(closed), ...flatFields(session.closed) } }),
         orgs: orgs.map(shownOrg),
       }
       return { status: 200, body }
@@ -77,6 +83,7 @@ const profileRoutes = ({ profiles, changePassword }: AccountNeeds): DashboardRou
     body: shapes.ProfileBody,
     responses: { 200: shapes.Profile },
     handle: async ({ session, body: { name, default_org_id: defaultOrgId } }) => {
+      if (defaultOrgId !== undefined) await assertOpenTo(db, session, defaultOrgId)
       const change = { ...(name !== undefined && { name }), ...(defaultOrgId !== undefined && { defaultOrgId }) }
       return { status: 200, body: shownProfile(await profiles.change(session.userId, change)) }
     },
@@ -85,6 +92,7 @@ const profileRoutes = ({ profiles, changePassword }: AccountNeeds): DashboardRou
     method: 'POST',
     path: '/api/internal/user/password',
     gate: 'requireUserSession',
+    ownFactors: true,
     body: shapes.PasswordBody,
     responses: { 200: shapes.PasswordResponse },
     handle: async ({ session, body, ...where }) => {
@@ -111,6 +119,7 @@ const factorRoutes = ({ secondFactor }: AccountNeeds): DashboardRoute[] => [
     method: 'POST',
     path: '/api/internal/user/2fa/setup',
     gate: 'requireUserSession',
+    ownFactors: true,
     responses: { 200: shapes.FactorSetupResponse },
     handle: async ({ session }) => {
       const { secret, url, svg } = await secondFactor.setup(session.userId)
@@ -121,6 +130,7 @@ const factorRoutes = ({ secondFactor }: AccountNeeds): DashboardRoute[] => [
     method: 'POST',
     path: '/api/internal/user/2fa/enable',
     gate: 'requireUserSession',
+    ownFactors: true,
     body: shapes.FactorCodeBody,
     responses: { 200: shapes.FactorEnabledResponse },
     handle: async ({ session, body, ...where }) => {
@@ -132,6 +142,7 @@ const factorRoutes = ({ secondFactor }: AccountNeeds): DashboardRoute[] => [
     method: 'POST',
     path: '/api/internal/user/2fa/disable',
     gate: 'requireUserSession',
+    ownFactors: true,
     body: shapes.FactorDisableBody,
     responses: { 200: shapes.FactorDisabledResponse },
     handle: async ({ session, body: { code, backup_code: backupCode, password }, ...where }) => {
@@ -143,6 +154,7 @@ const factorRoutes = ({ secondFactor }: AccountNeeds): DashboardRoute[] => [
     method: 'POST',
     path: '/api/internal/user/2fa/backup-codes',
     gate: 'requireUserSession',
+    ownFactors: true,
     body: shapes.FactorCodeBody,
     responses: { 200: shapes.BackupCodesResponse },
     handle: async ({ session, body, ...where }) => {

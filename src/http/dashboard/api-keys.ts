@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
 import { keysetOf } from '../../ground/cursor.ts'
+import { refusing } from '../../ground/refused-fields.ts'
 import type { KeyOwner, ManageKeys } from '../../keys/manage.ts'
 import { CreatedKey, CreateKey, Key, PatchKey, RevokedKey } from '../../keys/shapes.ts'
 import { type KeyRow, listKeys } from '../../keys/store.ts'
@@ -31,7 +32,9 @@ export const dashboardKeyRoutes = ({ db, clock, manage }: Needs): DashboardRoute
     method: 'GET',
     path: '/api/internal/api-keys',
     gate: 'requireSession',
-    query: listQuery().extend({ environment: environmentFilter, tenant_id: tenantFilter }),
+    query: refusing(listQuery().extend({ environment: environmentFilter, tenant_id: tenantFilter }), {
+      include_revoked: 'Keys are listed for 90 days after they are revoked.',
+    }),
     responses: { 200: listOf(DashboardKey) },
     handle: async ({ session, query }) => {
       const { environment = null, tenant_id: tenantId = null } = query

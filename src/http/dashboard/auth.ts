@@ -5,9 +5,11 @@ import type { ChangePassword } from '../../signin/change-password.ts'
 import type { From, SignedIn } from '../../signin/complete-sign-in.ts'
 import type { FirstSignIn } from '../../signin/first-sign-in.ts'
 import { deviceSeconds } from '../../signin/known-devices.ts'
-import type { CodeRequired, LogIn } from '../../signin/log-in.ts'
+import type { LogIn } from '../../signin/log-in.ts'
+import type { CodeRequired, FactorRequired } from '../../signin/login-challenges.ts'
 import * as shapes from '../../signin/shapes.ts'
 import { pendingSeconds, type Register } from '../../signin/sign-up.ts'
+import type { StepUp } from '../../signin/step-up.ts'
 import type { UnlockSignIn } from '../../signin/unlock-sign-in.ts'
 import type { VerifyPhone } from '../../signin/verify-phone.ts'
 import { activeOrgCookie, type Cookies, deviceCookie, pendingCookie, sessionCookie } from './cookies.ts'
@@ -19,6 +21,7 @@ export type AuthNeeds = {
   register: Register
   verifyPhone: VerifyPhone
   logIn: LogIn
+  stepUp: StepUp
   firstSignIn: FirstSignIn
   changePassword: ChangePassword
   unlock: UnlockSignIn
@@ -37,7 +40,7 @@ const rememberDevice = (cookies: Cookies, device: string): string => cookies.set
 /** The cookies of a new session. An active org that the user does not belong to is forgotten. */
 export const signedInCookies = (cookies: Cookies, { session, foreignOrg, device }: SignedIn): string[] => [
   cookies.set(sessionCookie, session.token, session.maxAgeSeconds),
-  rememberDevice(cookies, device),
+  ...(device === undefined ? [] : [rememberDevice(cookies, device)]),
   ...(foreignOrg ? [cookies.clear(activeOrgCookie)] : []),
 ]
 
@@ -48,6 +51,13 @@ const codeRequired = ({ challengeId, email, expiresAt }: CodeRequired) => ({
   status: 'code_required',
   challenge_id: challengeId,
   sent_to: masked(email),
+  expires_at: expiresAt.toISOString(),
+})
+
+const factorRequired = ({ challengeId, expiresAt }: FactorRequired) => ({
+  status: 'two_factor_required',
+  challenge_id: challengeId,
+  methods: ['totp', 'backup_code'],
   expires_at: expiresAt.toISOString(),
 })
 
@@ -100,6 +110,7 @@ const registrationRoutes = ({ cookies, register, verifyPhone }: AuthNeeds): Dash
     method: 'POST',
     path: '/api/auth/verify-phone',
     gate: 'requireUserSession',
+    ownFactors: true,
     body: shapes.VerifyPhoneBody,
     responses: { 200: shapes.PhoneVerified, 202: shapes.PhoneCodeSent },
     handle: async ({ session, body: { phone, code }, ...where }) => {
@@ -148,14 +159,7 @@ const loginRoutes = ({ cookies, sessions, logIn }: AuthNeeds): DashboardRoute[] 
       const { challenge_id: challengeId, code } = call.body
       const given = { challengeId, code, activeOrg: call.cookie(activeOrgCookie) }
       const done = await logIn.code(given, fromOf(call))
-      if ('session' in done) return signedIn(cookies, done)
-      const body = {
-        status: 'two_factor_required',
-        challenge_id: done.challengeId,
-        methods: ['totp', 'backup_code'],
-        expires_at: done.expiresAt.toISOString(),
-      }
-      return { status: 200, body }
+      return 'session' in done ? signedIn(cookies, done) : { status: 200, body: factorRequired(done) }
     },
   }),
   defineDashboardRoute({
@@ -187,6 +191,37 @@ const loginRoutes = ({ cookies, sessions, logIn }: AuthNeeds): DashboardRoute[] 
       const token = cookie(sessionCookie)
       if (token !== undefined) await sessions.end(token)
       return { status: 204, cookies: [cookies.clear(sessionCookie), cookies.clear(activeOrgCookie)] }
+    },
+  }),
+]
+
+const stepUpRoutes = ({ cookies, stepUp }: AuthNeeds): DashboardRoute[] => [
+  defineDashboardRoute({
+    method: 'POST',
+    path: '/api/auth/step-up',
+    gate: 'requireUserSession',
+    body: shapes.StepUpBody,
+    responses: {
+      200: z.union([shapes.CodeRequiredResponse, shapes.FactorRequiredResponse, shapes.SteppedUpResponse]),
+      202: shapes.CodeRequiredResponse,
+    },
+    handle: async ({ session, body, ...where }) => {
+      const { email, password, challenge_id: challengeId = '', code, backup_code: backupCode } = body
+      const from = fromOf(where)
+      if (password !== undefined) {
+        return { status: 200, body: codeRequired(await stepUp.start(session, { email, password }, from)) }
+      }
+      if (code === undefined && backupCode === undefined) {
+        return { status: 202, body: codeRequired(await stepUp.resend(session, challengeId)) }
+      }
+      const done = await stepUp.prove(session, { challengeId, proof: { code, backupCode } }, from)
+      if (!('session' in done)) return { status: 200, body: factorRequired(done) }
+      const { token, maxAgeSeconds } = done.session
+      return {
+        status: 200,
+        body: { status: 'stepped_up', backup_codes_left: done.backupCodesLeft },
+        cookies: [cookies.set(sessionCookie, token, maxAgeSeconds)],
+      }
     },
   }),
 ]
@@ -246,6 +281,7 @@ const passwordRoutes = ({ cookies, changePassword, unlock }: AuthNeeds): Dashboa
 export const authRoutes = (needs: AuthNeeds): DashboardRoute[] => [
   ...registrationRoutes(needs),
   ...loginRoutes(needs),
+  ...stepUpRoutes(needs),
   ...firstSignInRoutes(needs),
   ...passwordRoutes(needs),
 ]

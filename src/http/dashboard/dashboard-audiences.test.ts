@@ -209,8 +209,18 @@ describe('CSV files', () => {
       for (const type of ['text/plain', 'multipart/form-data; boundary=x']) {
         const reply = await importCsv(id, 'email\nada@x.example', type)
         expect([reply.status, reply.body], type).toEqual([
-          415,
-          { error: 'The file must be text/csv, or JSON with the field csv.', code: 'UNSUPPORTED_MEDIA_TYPE' },
+          422,
+          {
+            error: 'Validation failed',
+            code: 'VALIDATION_ERROR',
+            errors: [
+              {
+                path: ['headers', 'Content-Type'],
+                code: 'custom',
+                message: 'Must be text/csv, or application/json with the field csv.',
+              },
+            ],
+          },
         ])
       }
     })

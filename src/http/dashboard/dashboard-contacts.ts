@@ -5,6 +5,7 @@ import type { ManageContacts } from '../../audiences/manage-contacts.ts'
 import { Contact, CreateContact, PatchContact } from '../../audiences/shapes.ts'
 import { givenId } from '../../ground/bounded-text.ts'
 import { encodeCursor } from '../../ground/cursor.ts'
+import { eachRefused, refusing } from '../../ground/refused-fields.ts'
 import { Deleted } from '../deleted.ts'
 import { shownContact } from '../shown-audience.ts'
 import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
@@ -15,11 +16,10 @@ import type { TenantScope } from './tenant-scope.ts'
 
 const path = '/api/internal/contacts'
 
-const contactsQuery = oneOrListQuery.extend({
-  q: searchFilter,
-  audience_id: givenId.optional(),
-  tenant_id: tenantFilter,
-})
+const contactsQuery = refusing(
+  oneOrListQuery.extend({ q: searchFilter, audience_id: givenId.optional(), tenant_id: tenantFilter }),
+  eachRefused(['email', 'phone'], 'Search with q.'),
+)
 
 type Needs = { manage: ManageContacts; find: FindContacts; tenantScope: TenantScope }
 
@@ -46,7 +46,9 @@ export const dashboardContactRoutes = ({ manage, find, tenantScope }: Needs): Da
     method: 'POST',
     path,
     gate: 'requireDeveloperSession',
-    body: CreateContact.safeExtend({ tenant_id: givenId.nullish() }),
+    body: refusing(CreateContact.safeExtend({ tenant_id: givenId.nullish() }), {
+      contact_id: 'Add an existing contact to an audience instead.',
+    }),
     responses: { 200: Contact, 201: Contact },
     handle: async (call) => {
       const { tenant_id: tenantId, ...fields } = call.body

@@ -2,7 +2,7 @@
 
 import type { ManageDomains } from '../../domains/manage.ts'
 import type { MailHosts } from '../../domains/records.ts'
-import { BindTenant, ChangeRegion, CreateDomain, Domain, StartWarmup } from '../../domains/shapes.ts'
+import { BindTenant, ChangeRegion, CheckDomain, CreateDomain, Domain, StartWarmup } from '../../domains/shapes.ts'
 import { ById } from '../../team/shapes.ts'
 import { Deleted } from '../deleted.ts'
 import { page } from '../page.ts'
@@ -46,7 +46,7 @@ export const domainDashboardRoutes = ({ manage, hosts }: Needs): DashboardRoute[
       method: 'PATCH',
       path: '/api/internal/domains',
       gate: 'requireDeveloperSession',
-      body: ById,
+      body: CheckDomain,
       responses: { 200: Domain },
       handle: async (call) => ({
         status: 200,

@@ -4,7 +4,6 @@ import { type ImportCsv, maxCsvBytes } from '../../audiences/csv/import-csv.ts'
 import type { ManageMembers } from '../../audiences/manage-members.ts'
 import { AddMember, AudienceMember, Contact, ImportReport } from '../../audiences/shapes.ts'
 import { keysetOf } from '../../ground/cursor.ts'
-import { Failure } from '../../ground/errors.ts'
 import { csvDownload, csvType, readCsvUpload } from '../csv-upload.ts'
 import { Deleted } from '../deleted.ts'
 import { page } from '../page.ts'
@@ -19,9 +18,6 @@ type Needs = { members: ManageMembers; importCsv: ImportCsv; exportCsv: ExportCs
 const path = '/api/internal/audiences/{id}'
 const params = { id: 'audience' } as const
 
-const notCsv = (): Failure =>
-  new Failure('UNSUPPORTED_MEDIA_TYPE', { message: `The file must be ${csvType}, or JSON with the field csv.` })
-
 const csvRoutes = ({ importCsv, exportCsv }: Needs): DashboardRoute[] => [
   defineDashboardRoute({
     method: 'POST',
@@ -32,7 +28,7 @@ const csvRoutes = ({ importCsv, exportCsv }: Needs): DashboardRoute[] => [
     bodyLimit: maxCsvBytes,
     responses: { 200: ImportReport },
     handle: async (call) => {
-      const bytes = await readCsvUpload(call.upload, notCsv)
+      const bytes = await readCsvUpload(call.upload)
       const report = await importCsv(scopeOf(call.session), userActor(call), call.params.id as string, bytes)
       return { status: 200, body: report }
     },

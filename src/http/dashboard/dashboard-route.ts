@@ -20,7 +20,10 @@ export const gates = [
 export type SessionGate = (typeof gates)[number]
 
 /** A signed-in user. `orgId` is the active org, under which the audit log files what the user does to themselves. */
-export type UserSession = Pick<Session, 'sessionId' | 'userId' | 'method' | 'createdAt' | 'expiresAt' | 'orgId'>
+export type UserSession = Pick<
+  Session,
+  'sessionId' | 'userId' | 'method' | 'createdAt' | 'expiresAt' | 'orgId' | 'ssoOrgId' | 'ownFactors'
+>
 export type MemberSession = UserSession & { orgId: string; role: Role; orgSuspended: boolean }
 
 export type SessionBehind<G extends SessionGate> = G extends 'public'
@@ -71,6 +74,11 @@ export type DashboardRoute = {
   gate: SessionGate
   /** Changes that stay possible while the org is suspended, such as billing. Reads and personal routes always are. */
   whileSuspended?: 'open'
+  /**
+   * Concerns the whole account of the user, so a session that the identity provider of an org opened is not enough. Only for
+   * routes behind `requireUserSession`.
+   */
+  ownFactors?: true
   /** Refuses HEAD. For a `GET` that is recorded or costs work, which HEAD would start for nobody. */
   head?: 'refused'
   params?: Record<string, IdKind>

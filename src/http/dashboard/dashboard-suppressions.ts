@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { givenId } from '../../ground/bounded-text.ts'
 import { channels } from '../../ground/channel.ts'
 import { encodeCursor } from '../../ground/cursor.ts'
+import { refusing } from '../../ground/refused-fields.ts'
 import type { AddSuppressions } from '../../suppressions/add.ts'
 import type { FindSuppressions } from '../../suppressions/find-suppressions.ts'
 import { isProtected, type RemoveSuppression } from '../../suppressions/remove.ts'
@@ -20,12 +21,15 @@ import type { TenantScope } from './tenant-scope.ts'
 
 const path = '/api/internal/suppressions'
 
-const ListQuery = listQuery().extend({
-  channel: optionalFilter(z.enum(channels)),
-  reason: optionalFilter(z.enum(reasons)),
-  q: searchFilter,
-  tenant_id: tenantFilter,
-})
+const ListQuery = refusing(
+  listQuery().extend({
+    channel: optionalFilter(z.enum(channels)),
+    reason: optionalFilter(z.enum(reasons)),
+    q: searchFilter,
+    tenant_id: tenantFilter,
+  }),
+  { value: 'Search with q.' },
+)
 
 /** `removable`: whether a member can remove it. */
 const ShownSuppression = Suppression.extend({ removable: z.boolean() })
@@ -54,7 +58,10 @@ export const dashboardSuppressionRoutes = ({ add, remove, find, tenantScope }: N
     method: 'POST',
     path,
     gate: 'requireDeveloperSession',
-    body: z.intersection(SuppressionTarget, z.object({ tenant_id: givenId.nullish() })),
+    body: z.intersection(
+      SuppressionTarget,
+      refusing(z.object({ tenant_id: givenId.nullish() }), { items: 'Add one suppression at a time.' }),
+    ),
     responses: { 200: ShownSuppression, 201: ShownSuppression },
     handle: async (call) => {
       const { tenant_id: tenantId, ...target } = call.body

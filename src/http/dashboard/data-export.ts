@@ -7,6 +7,7 @@ export const dataExportRoutes = ({ exportOwnData }: { exportOwnData: PersonalExp
     method: 'POST',
     path: '/api/internal/user/data-export',
     gate: 'requireUserSession',
+    ownFactors: true,
     responses: { 200: 'file' },
     handle: async (call) => {
       const contentType = 'application/json'

@@ -1,10 +1,11 @@
 /**
  * The entrance of the dashboard. Every request passes here before its body is read: the session, then the cross-site
- * rule, then the gate of its route. The org and the role are read from the database each time, so a change of either
- * takes effect on the next request.
+ * rule, then the gate of its route, which is also shut if the active org is closed to the session. The org and the role
+ * are read from the database each time, so a change of either takes effect on the next request.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Role, Session, Sessions } from '../../accounts/sessions.ts'
+import { stepUpRequired } from '../../accounts/sso-enforcement.ts'
 import { type Code, Failure } from '../../ground/errors.ts'
 import { activeOrgCookie, type Cookies, cookieOf, sessionCookie } from './cookies.ts'
 import { isCrossSite } from './cross-site.ts'
@@ -32,7 +33,7 @@ const memberGates: Record<MemberGate, { roles: readonly Role[]; noRole: Code; ot
   requireOwnerSession: { roles: ['owner'], noRole: 'OWNER_ROLE_REQUIRED', otherRole: 'OWNER_ROLE_REQUIRED' },
 }
 
-type AccessRule = Pick<DashboardRoute, 'method' | 'gate' | 'whileSuspended' | 'fromOtherSites'>
+type AccessRule = Pick<DashboardRoute, 'method' | 'gate' | 'ownFactors' | 'whileSuspended' | 'fromOtherSites'>
 
 export interface Entrance {
   /** The session that a request shows, whatever its org and role. */
@@ -63,6 +64,7 @@ export const makeEntrance = ({ sessions, cookies, baseUrl }: Needs): Entrance =>
     const { roles, noRole, otherRole } = memberGates[gate]
     // The next request then starts from the default org. This one is refused: the user did not choose that org.
     if (session.foreignOrg) reply.header('set-cookie', cookies.clear(activeOrgCookie))
+    if (session.closed) throw session.closed
     if (!session.member) throw new Failure(noRole)
     if (!roles.includes(session.member.role)) throw new Failure(otherRole)
     return { ...session, ...session.member }
@@ -70,7 +72,7 @@ export const makeEntrance = ({ sessions, cookies, baseUrl }: Needs): Entrance =>
 
   return {
     find,
-    admit: async (request, reply, { method, gate, whileSuspended, fromOtherSites }) => {
+    admit: async (request, reply, { method, gate, ownFactors, whileSuspended, fromOtherSites }) => {
       if (gate === 'public') {
         if (!fromOtherSites) refuseCrossSite(request)
         return undefined
@@ -79,6 +81,7 @@ export const makeEntrance = ({ sessions, cookies, baseUrl }: Needs): Entrance =>
       if (!session) throw new Failure('UNAUTHORIZED')
       request.signedIn = { userId: session.userId, orgId: session.orgId }
       refuseCrossSite(request)
+      if (ownFactors && !session.ownFactors) throw stepUpRequired()
       if (gate === 'requireUserSession') return session
       const member = memberOf(session, gate, reply)
       if (member.orgSuspended && method !== 'GET' && whileSuspended !== 'open') throw new Failure('ORG_SUSPENDED')

@@ -90,6 +90,8 @@ export const exportRoutes = ({ clock, streamOrg, jobs }: Needs): DashboardRoute[
       method: 'POST',
       path: '/api/internal/org/export/async',
       gate,
+      // Its owner may take the data along.
+      whileSuspended: 'open',
       responses: { 202: ExportJob },
       handle: async (call) => ({ status: 202, body: show(await jobs.request(call.session.orgId, userActor(call))) }),
     }),

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { channels } from '../../ground/channel.ts'
 import { encodeCursor } from '../../ground/cursor.ts'
+import { refusing } from '../../ground/refused-fields.ts'
 import type { BrowseMessages } from '../../messages/browse.ts'
 import type { CancelMessage } from '../../messages/cancel.ts'
 import { Email } from '../../messages/email/response-shapes.ts'
@@ -19,16 +20,19 @@ import { environmentFilter, optionalFilter, searchFilter, tenantFilter, timeFilt
 import { listOf, listQuery } from './list-query.ts'
 import { scopeOf } from './member-scope.ts'
 
-const ListQuery = listQuery().extend({
-  q: searchFilter,
-  channel: optionalFilter(z.enum(channels)),
-  status: optionalFilter(statusFilter),
-  environment: environmentFilter,
-  tenant_id: tenantFilter,
-  tag: optionalFilter(z.string().max(maxTagLength)),
-  job_id: optionalFilter(z.string().max(100)),
-  ...timeFilters,
-})
+const ListQuery = refusing(
+  listQuery().extend({
+    q: searchFilter,
+    channel: optionalFilter(z.enum(channels)),
+    status: optionalFilter(statusFilter),
+    environment: environmentFilter,
+    tenant_id: tenantFilter,
+    tag: optionalFilter(z.string().max(maxTagLength)),
+    job_id: optionalFilter(z.string().max(100)),
+    ...timeFilters,
+  }),
+  { to: 'Search with q.' },
+)
 
 const MessageList = listOf(BrowsedMessage).extend({
   /** How far back the search got, if it ended before the page was full. `next_cursor` continues there. */

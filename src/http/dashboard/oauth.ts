@@ -16,7 +16,7 @@ import {
 } from '../../oauth/shapes.ts'
 import { type GrantRow, listGrantsOfOrg, listGrantsOfUser } from '../../oauth/store/grant-rows.ts'
 import { page } from '../page.ts'
-import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
+import { type DashboardRoute, defineDashboardRoute, type UserSession, userActor } from './dashboard-route.ts'
 import { listOf, listQuery } from './list-query.ts'
 
 export type OAuthDashboardNeeds = { db: Db; clock: Clock; consent: Consent; endGrants: EndGrants }
@@ -30,6 +30,9 @@ const show = (row: GrantRow): z.output<typeof OAuthGrant> => ({
   created_at: row.created_at.toISOString(),
   last_used_at: row.last_used_at?.toISOString() ?? null,
 })
+
+/** Without the own factors of the person, a session reaches only grants on the org whose identity provider opened it. */
+const reachOf = ({ ssoOrgId, ownFactors }: UserSession): string | null => (ownFactors ? null : ssoOrgId)
 
 const consentRoutes = ({ consent }: OAuthDashboardNeeds): DashboardRoute[] => [
   defineDashboardRoute({
@@ -48,7 +51,7 @@ const consentRoutes = ({ consent }: OAuthDashboardNeeds): DashboardRoute[] => [
     responses: { 200: Consented },
     handle: async (call) => ({
       status: 200,
-      body: { redirect_to: await consent.decide(userActor(call), call.body) },
+      body: { redirect_to: await consent.decide(userActor(call), call.session.sessionId, call.body) },
     }),
   }),
 ]
@@ -63,8 +66,9 @@ export const oauthRoutes = (needs: OAuthDashboardNeeds): DashboardRoute[] => {
       gate: 'requireUserSession',
       query: listQuery(),
       responses: { 200: listOf(OAuthGrant) },
-      handle: async ({ session: { userId }, query }) => {
-        const rows = await db.rows(listGrantsOfUser, { userId, at: clock.now(), ...keysetOf(query) })
+      handle: async ({ session, query }) => {
+        const of = { userId: session.userId, onlyOrgId: reachOf(session) }
+        const rows = await db.rows(listGrantsOfUser, { ...of, at: clock.now(), ...keysetOf(query) })
         return { status: 200, body: page(rows, query.limit, show) }
       },
     }),
@@ -75,7 +79,7 @@ export const oauthRoutes = (needs: OAuthDashboardNeeds): DashboardRoute[] => {
       query: ByGrant,
       responses: { 200: EndedGrant },
       handle: async (call) => {
-        await endGrants.own(userActor(call), call.query.id)
+        await endGrants.own(userActor(call), call.query.id, reachOf(call.session))
         return { status: 200, body: { deleted: true, id: call.query.id } }
       },
     }),

@@ -1,5 +1,6 @@
 /** /api/internal/org and /api/internal/orgs: the active org, and all orgs of a user. */
 import type { z } from 'zod'
+import { assertOpenTo } from '../../accounts/sso-enforcement.ts'
 import type { Db } from '../../db/pool.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import { Failure } from '../../ground/errors.ts'
@@ -78,10 +79,11 @@ const personalOrgRoutes = ({ db, manage, cookies, serviceDomain }: OrgRouteNeeds
     method: 'POST',
     path: '/api/internal/org',
     gate: 'requireUserSession',
+    ownFactors: true,
     body: CreateOwnOrg,
     responses: { 201: OwnOrg },
     handle: async (call) => {
-      const org = await manage.create(userActor(call), call.body.name)
+      const org = await manage.create(userActor(call), call.body)
       return { status: 201, body: makeShow(serviceDomain)(org), cookies: [activeOrg(cookies, org.id)] }
     },
   }),
@@ -94,6 +96,7 @@ const personalOrgRoutes = ({ db, manage, cookies, serviceDomain }: OrgRouteNeeds
     handle: async ({ session, body }) => {
       if (!isId('org', body.org_id)) throw new Failure('NOT_FOUND')
       const { id, name, slug, role } = await manage.get(body.org_id, session.userId)
+      await assertOpenTo(db, session, id)
       return { status: 200, body: { active_org: { id, name, slug, role } }, cookies: [activeOrg(cookies, id)] }
     },
   }),

@@ -112,7 +112,7 @@ test('an invalid message is 422 at the field', async () => {
   expect(await fields({ channel: 'fax', ...mail() })).toEqual(['channel'])
   expect(await fields({ channel: 'email', environment: 'moon', ...mail() })).toEqual(['environment'])
   expect(await fields({ channel: 'email', ...mail({ to: ['nobody'] }) })).toEqual(['to.0'])
-  expect(await fields({ channel: 'sms', ...mail() })).toEqual(['from', 'from', 'to'])
+  expect(await fields({ channel: 'sms', ...mail() })).toEqual(['subject', 'text', 'from', 'from', 'to'])
 })
 
 test('a message that the provider refuses is recorded as failed, and the person sees the reason', async () => {

@@ -12,6 +12,7 @@ import { maxMailboxLength, maxRecipients, SendEmail } from '../../messages/email
 import type { SendMessage } from '../../messages/send.ts'
 import type { DraftCaller } from '../../messages/sent-by.ts'
 import type { AcceptedMessage } from '../../messages/sent-message.ts'
+import { refusingOtherSends } from '../../messages/shapes.ts'
 import type { DraftSms } from '../../messages/sms/draft-sms.ts'
 import { AcceptedSms, assertMedia, SendSms } from '../../messages/sms/shapes.ts'
 import type { SmsDraft } from '../../messages/sms/sms-draft.ts'
@@ -27,16 +28,18 @@ const megabyte = 1_048_576
 
 const address = z.string().min(1).max(maxMailboxLength)
 
-const TestSend = z.object({
-  id: givenId,
-  from: address,
-  /** A list is for emails. */
-  to: z.union([address, z.array(address).min(1).max(maxRecipients)]),
-  variables: VariablesShape.default({}),
-})
+export const TestSend = refusingOtherSends(
+  z.object({
+    id: givenId,
+    from: address,
+    /** A list is for emails. */
+    to: z.union([address, z.array(address).min(1).max(maxRecipients)]),
+    variables: VariablesShape.default({}),
+  }),
+)
 
 /** The other fields are those of the email or the text message, which the public API's schema validates. */
-const Compose = z.looseObject({
+export const Compose = z.looseObject({
   channel: z.enum(channels),
   environment: z.enum(['live', 'test']).default('live'),
   tenant_id: givenId.nullish(),

@@ -29,23 +29,27 @@ const shownService = (baseUrl: string, slug: string) => {
   }
 }
 
-const shownSettings = ({ slug, enforced, connection, domains }: SsoSettings, baseUrl: string) => ({
-  protocol: connection?.protocol ?? null,
-  idp_entity_id: connection?.idp_entity_id ?? null,
-  idp_sso_url: connection?.idp_sso_url ?? null,
-  idp_certificates: (connection?.idp_certificates ?? []).map(shownCertificate),
-  oidc_issuer: connection?.oidc_issuer ?? null,
-  oidc_client_id: connection?.oidc_client_id ?? null,
-  sp: shownService(baseUrl, slug),
-  email_domains: domains.map(shownDomain),
-  default_role: connection?.default_role ?? 'viewer',
-  jit_provisioning: connection?.jit_provisioning ?? true,
-  allow_idp_initiated: connection?.allow_idp_initiated ?? false,
-  enforced,
-  tested: connection !== undefined && connection.tested_at !== null,
-  last_login_at: connection?.last_login_at?.toISOString() ?? null,
-  updated_at: connection?.updated_at.toISOString() ?? null,
-})
+const shownSettings = (settings: SsoSettings, baseUrl: string) => {
+  const { slug, enforced, connection, domains, outsideDomains } = settings
+  return {
+    protocol: connection?.protocol ?? null,
+    idp_entity_id: connection?.idp_entity_id ?? null,
+    idp_sso_url: connection?.idp_sso_url ?? null,
+    idp_certificates: (connection?.idp_certificates ?? []).map(shownCertificate),
+    oidc_issuer: connection?.oidc_issuer ?? null,
+    oidc_client_id: connection?.oidc_client_id ?? null,
+    sp: shownService(baseUrl, slug),
+    email_domains: domains.map(shownDomain),
+    default_role: connection?.default_role ?? 'viewer',
+    jit_provisioning: connection?.jit_provisioning ?? true,
+    allow_idp_initiated: connection?.allow_idp_initiated ?? false,
+    enforced,
+    members_outside_domains: outsideDomains,
+    tested: connection !== undefined && connection.tested_at !== null,
+    last_login_at: connection?.last_login_at?.toISOString() ?? null,
+    updated_at: connection?.updated_at.toISOString() ?? null,
+  }
+}
 
 const settingsRoutes = ({ manage, baseUrl }: SsoRouteNeeds): DashboardRoute[] => [
   defineDashboardRoute({

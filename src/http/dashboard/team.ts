@@ -1,27 +1,34 @@
 /** /api/internal/team: members and invitations. */
 import type { z } from 'zod'
+import { stepUpRequired } from '../../accounts/sso-enforcement.ts'
 import type { Db } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
 import { keysetOf } from '../../ground/cursor.ts'
+import { Failure } from '../../ground/errors.ts'
+import { isId } from '../../ground/ids.ts'
 import type { AnswerInvitation } from '../../team/answer-invitation.ts'
+import type { LeaveTeam } from '../../team/leave-team.ts'
 import type { ManageInvitations } from '../../team/manage-invitations.ts'
 import type { ManageTeam } from '../../team/manage-team.ts'
 import {
   ById,
   ByToken,
-  ChangeRole,
+  ChangeMember,
   DeclinedInvitation,
   DeletedRow,
   Invitation,
   InviteMember,
   JoinedOrg,
+  LeftOrg,
+  LeftTeam,
   Member,
   ReceivedInvitation,
+  RepeatInvitation,
 } from '../../team/shapes.ts'
 import { type InvitationRow, listInvitations } from '../../team/store/invitation-rows.ts'
 import { listTeam, type TeamMemberRow } from '../../team/store/team-rows.ts'
 import { page } from '../page.ts'
-import type { Cookies } from './cookies.ts'
+import { activeOrgCookie, type Cookies, sessionCookie } from './cookies.ts'
 import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
 import { listOf, listQuery } from './list-query.ts'
 import { activeOrg } from './orgs.ts'
@@ -30,6 +37,7 @@ export type TeamRouteNeeds = {
   db: Db
   clock: Clock
   members: ManageTeam
+  leave: LeaveTeam
   invitations: ManageInvitations
   answer: AnswerInvitation
   cookies: Cookies
@@ -44,6 +52,8 @@ const shownMember = (row: TeamMemberRow): z.output<typeof Member> => ({
   primary_owner: row.primary_owner,
   two_factor_enabled: row.two_factor_enabled,
   source: row.source,
+  sso_exempt: row.sso_exempt,
+  sso_access: row.sso_access,
   created_at: row.created_at.toISOString(),
   last_active_at: row.last_active_at?.toISOString() ?? null,
 })
@@ -53,6 +63,7 @@ const shownInvitation = (row: InvitationRow, now: Date): z.output<typeof Invitat
   id: row.id,
   email: row.email,
   role: row.role,
+  sso_exempt: row.sso_exempt,
   status: row.expires_at > now ? 'pending' : 'expired',
   invited_by: row.invited_by === null ? null : { id: row.invited_by, name: row.inviter_name ?? '' },
   created_at: row.created_at.toISOString(),
@@ -75,10 +86,10 @@ const memberRoutes = ({ db, members }: TeamRouteNeeds): DashboardRoute[] => [
     method: 'PATCH',
     path: '/api/internal/team/members',
     gate: 'requireOwnerSession',
-    body: ChangeRole,
+    body: ChangeMember,
     responses: { 200: Member },
     handle: async (call) => {
-      const member = await members.changeRole(call.session.orgId, userActor(call), call.body)
+      const member = await members.change(call.session.orgId, userActor(call), call.body)
       return { status: 200, body: shownMember(member) }
     },
   }),
@@ -91,6 +102,31 @@ const memberRoutes = ({ db, members }: TeamRouteNeeds): DashboardRoute[] => [
     handle: async (call) => {
       await members.remove(call.session.orgId, userActor(call), call.query.id)
       return { status: 200, body: { deleted: true, id: call.query.id } }
+    },
+  }),
+]
+
+/** A member may leave an org that is closed to their session too. The session must be theirs, or one of that org. */
+const leaveRoutes = ({ leave, cookies }: TeamRouteNeeds): DashboardRoute[] => [
+  defineDashboardRoute({
+    method: 'DELETE',
+    path: '/api/internal/team/membership',
+    gate: 'requireUserSession',
+    query: LeftOrg,
+    responses: { 200: LeftTeam },
+    handle: async (call) => {
+      const { ownFactors, ssoOrgId } = call.session
+      // A remembered org that the user does not belong to must not become another one of theirs.
+      const orgId = call.query.org_id ?? call.cookie(activeOrgCookie) ?? call.session.orgId
+      if (orgId === null || !isId('org', orgId)) throw new Failure('NOT_FOUND')
+      if (!ownFactors && orgId !== ssoOrgId) throw stepUpRequired()
+      await leave(orgId, userActor(call))
+      const cleared = [
+        ...(call.cookie(activeOrgCookie) === orgId ? [cookies.clear(activeOrgCookie)] : []),
+        // The sessions that the identity provider of the org opened have ended.
+        ...(ssoOrgId === orgId ? [cookies.clear(sessionCookie)] : []),
+      ]
+      return { status: 200, body: { deleted: true }, cookies: cleared }
     },
   }),
 ]
@@ -122,7 +158,7 @@ const invitationRoutes = ({ db, clock, invitations }: TeamRouteNeeds): Dashboard
     method: 'PATCH',
     path: '/api/internal/team/invite',
     gate: 'requireOwnerSession',
-    body: ById,
+    body: RepeatInvitation,
     responses: { 200: Invitation },
     handle: async (call) => {
       const invitation = await invitations.resend(call.session.orgId, userActor(call), call.body.id)
@@ -170,7 +206,7 @@ const answerRoutes = ({ answer, cookies }: TeamRouteNeeds): DashboardRoute[] => 
     body: ByToken,
     responses: { 200: JoinedOrg },
     handle: async (call) => {
-      const { orgId, orgName, role } = await answer.accept(userActor(call), call.body.token)
+      const { orgId, orgName, role } = await answer.accept(userActor(call), call.session.sessionId, call.body.token)
       const body = { org_id: orgId, org_name: orgName, role }
       return { status: 200, body, cookies: [activeOrg(cookies, orgId)] }
     },
@@ -190,6 +226,7 @@ const answerRoutes = ({ answer, cookies }: TeamRouteNeeds): DashboardRoute[] => 
 
 export const teamRoutes = (needs: TeamRouteNeeds): DashboardRoute[] => [
   ...memberRoutes(needs),
+  ...leaveRoutes(needs),
   ...invitationRoutes(needs),
   ...answerRoutes(needs),
 ]

@@ -89,6 +89,53 @@ test('XD-30 the client of the SDK lists every tool, sends, reads and gets errors
   await client.close()
 })
 
+/** Every name of a property and every value of a choice in a JSON Schema. */
+const wordsIn = (schema: unknown): string[] => {
+  if (Array.isArray(schema)) return schema.flatMap(wordsIn)
+  if (typeof schema !== 'object' || schema === null) return []
+  const { properties = {}, enum: values = [], const: value } = schema as Record<string, never>
+  const own = [...Object.keys(properties), ...(values as unknown[]), value].filter((word) => typeof word === 'string')
+  return [...own, ...Object.values(schema).flatMap(wordsIn)]
+}
+
+test('XD-30 each tool says what it does, when to use it and what it returns, in words of its schemas', async () => {
+  const { paths, components } = (await t.ask('GET', '/api/openapi.json')).body
+  const responses = (operation: string): unknown[] =>
+    Object.values(paths as Record<string, Record<string, { operationId?: string; responses?: object }>>)
+      .flatMap((methods) => Object.values(methods))
+      .filter(({ operationId }) => operationId === operation)
+      .map(({ responses: shown }) => shown)
+  const partOf = (ref: string) =>
+    ref
+      .split('/')
+      .slice(2)
+      .reduce((part, step) => part[step], components)
+  const resolve = (schema: unknown): unknown =>
+    JSON.parse(JSON.stringify(schema), (_, value) =>
+      typeof value?.$ref === 'string' ? resolve(partOf(value.$ref)) : value,
+    )
+  const tools = (await listed(live)).map(({ name, description, inputSchema }) => ({
+    name,
+    description,
+    words: [...wordsIn(inputSchema), ...wordsIn(resolve(responses(offers[name]?.operation as string)))],
+  }))
+  const anywhere = new Set([...Object.keys(offers), ...tools.flatMap(({ words }) => words)])
+  const texts = new Set<string>()
+  for (const { name, description, words } of tools) {
+    const [, does = '', when = '', returns = ''] = /^(.+?\.) (Use it .+?) (Returns .+)$/s.exec(description) ?? []
+    expect(Math.min(does.length, when.length, returns.length), name).toBeGreaterThan(20)
+    expect(description.length, name).toBeLessThan(900)
+    texts.add(does).add(when)
+    const unknown = (text: string, known: Set<string>) =>
+      [...text.matchAll(/`([^`]+)`/g)].map(([, word]) => word as string).filter((word) => !known.has(word))
+    expect(unknown(`${does} ${when}`, anywhere), name).toEqual([])
+    // What it returns is in its own response.
+    expect(unknown(returns, new Set([...Object.keys(offers), ...words])), name).toEqual([])
+  }
+  // No two tools have the same text, except for the two kinds of batch.
+  expect(texts.size).toBeGreaterThan(2 * Object.keys(offers).length - 3)
+})
+
 test('XD-30 annotations say which tools only read, and descriptions say which send live messages', async () => {
   for (const { name, description, annotations } of await listed(live)) {
     if (readTools.includes(name)) expect(annotations, name).toMatchObject({ readOnlyHint: true })

@@ -2,6 +2,7 @@
 import type { ScopeName } from '../../keys/scopes.ts'
 import type { Route } from '../route.ts'
 import { toolSchema } from './tool-schema.ts'
+import { toolTexts } from './tool-texts.ts'
 
 type Offer = {
   /** The operation of the API description. */
@@ -12,8 +13,6 @@ type Offer = {
   repeatable?: true
   /** For tools that write to people. */
   warning?: string
-  /** In place of the description of the operation, where the tool offers only a part of it. */
-  description?: string
 }
 
 const read = (operation: string): Offer => ({ operation, effect: 'read' })
@@ -21,18 +20,15 @@ const read = (operation: string): Offer => ({ operation, effect: 'read' })
 const live = 'With a live credential this sends a real message to real people, and it cannot be taken back.'
 const send = (operation: string): Offer => ({ operation, effect: 'destroy', warning: live })
 
-const bulk =
-  'Sends one message to up to 100 recipients, each of whom gets their own copy. The call succeeds even if every item fails; check the result of each item.'
-
 /** No tool manages keys, rotates secrets, erases tenants or deletes domains. */
 export const offers: Record<string, Offer> = {
   send_email: send('sendEmail'),
-  send_email_batch: { ...send('sendEmailBatch'), description: bulk },
+  send_email_batch: send('sendEmailBatch'),
   list_emails: read('listEmails'),
   get_email: read('getEmail'),
   cancel_email: { operation: 'cancelEmail', effect: 'destroy', repeatable: true },
   send_sms: send('sendSms'),
-  send_sms_batch: { ...send('sendSmsBatch'), description: bulk },
+  send_sms_batch: send('sendSmsBatch'),
   list_sms: read('listSms'),
   get_sms: read('getSms'),
   cancel_sms: { operation: 'cancelSms', effect: 'destroy', repeatable: true },
@@ -96,10 +92,16 @@ const annotationsOf = ({ effect, repeatable }: Offer): Record<string, boolean> =
         openWorldHint: true,
       }
 
+const descriptionOf = (name: string, { warning }: Offer): string => {
+  const text = toolTexts[name]
+  if (!text) throw new Error(`The tool ${name} has no text.`)
+  return [text.does, text.when, text.returns, warning].filter(Boolean).join(' ')
+}
+
 const show = (name: string, route: Route, offer: Offer): ShownTool => ({
   name,
   title: route.summary,
-  description: [`${route.summary}.`, offer.description ?? route.description, offer.warning].filter(Boolean).join(' '),
+  description: descriptionOf(name, offer),
   inputSchema: toolSchema(route),
   annotations: { title: route.summary, ...annotationsOf(offer) },
 })

@@ -8,11 +8,11 @@ import { keysetOf } from '../../ground/cursor.ts'
 import type { Scope } from '../../ground/scope.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
-import { page, pageOf, pageQuery } from '../page.ts'
+import { filteredPage, page, pageOf } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
 import { shownContact } from '../shown-audience.ts'
 
-const contactQuery = pageQuery.extend({
+const contactQuery = filteredPage({
   email: z.string().max(maxEmail).optional().describe('Only contacts with this email address, in upper or lower case.'),
   phone: z
     .string()

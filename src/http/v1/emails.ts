@@ -17,7 +17,7 @@ import { maxVariableValues } from '../../templates/variables.ts'
 import { actorOf } from '../actor.ts'
 import { maxBatch, quotaErrors, readItems } from '../batch-items.ts'
 import { bodyTooLarge } from '../envelope.ts'
-import { page, pageOf, pageQuery } from '../page.ts'
+import { filteredPage, page, pageOf } from '../page.ts'
 import { validate } from '../read-request.ts'
 import { defineRoute, type Route } from '../route.ts'
 import { shownEmail } from '../shown-email.ts'
@@ -39,7 +39,7 @@ const showItem = (row: ListedRow): z.output<typeof EmailItem> => ({
 
 const instant = givenInstant.transform((text) => new Date(text)).optional()
 
-const ListQuery = pageQuery.extend({
+const ListQuery = filteredPage({
   status: statusFilter.optional().describe('Return only emails with this status.'),
   tag: z
     .string()

@@ -4,13 +4,13 @@ import { channels } from '../../ground/channel.ts'
 import { inboundKinds } from '../../inbound/keywords.ts'
 import type { ReadInbound } from '../../inbound/read.ts'
 import { InboundItem, inboundAddress } from '../../inbound/shapes.ts'
-import { page, pageOf, pageQuery } from '../page.ts'
+import { filteredPage, page, pageOf } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
 import { servedAttachment, shownInbound } from '../shown-inbound.ts'
 
 const instant = givenInstant.transform((text) => new Date(text)).optional()
 
-const ListQuery = pageQuery.extend({
+const ListQuery = filteredPage({
   channel: z.enum(channels).optional().describe('Return only messages of this channel.'),
   from: inboundAddress.optional().meta({
     description: 'Return only messages from this exact number or address.',

@@ -6,11 +6,11 @@ import type { ManageKeys } from '../../keys/manage.ts'
 import { CreatedKey, CreateKey, Key, PatchKey, RevokedKey } from '../../keys/shapes.ts'
 import { listManagedKeys } from '../../keys/store.ts'
 import { actorOf } from '../actor.ts'
-import { page, pageOf, pageQuery } from '../page.ts'
+import { filteredPage, page, pageOf } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
 import { shownKey, shownNewKey } from '../shown-key.ts'
 
-const ListQuery = pageQuery.extend({
+const ListQuery = filteredPage({
   environment: z.enum(['live', 'test']).optional().describe('Return only keys of this environment.'),
   tenant_id: givenId.optional().meta({
     description: 'Return only keys that are bound to this tenant.',

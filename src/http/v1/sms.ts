@@ -21,8 +21,8 @@ import type { ListedRow } from '../../messages/store/list-messages.ts'
 import { maxVariableValues } from '../../templates/variables.ts'
 import { actorOf } from '../actor.ts'
 import { maxBatch, quotaErrors, readItems } from '../batch-items.ts'
-import { page, pageOf, pageQuery } from '../page.ts'
-import { ordinaryValues, validate } from '../read-request.ts'
+import { filteredPage, page, pageOf } from '../page.ts'
+import { validate } from '../read-request.ts'
 import { defineRoute, type Route } from '../route.ts'
 import { isoOrNull } from '../shown-message.ts'
 import { shownSms } from '../shown-sms.ts'
@@ -43,7 +43,7 @@ const showItem = (row: ListedRow): z.output<typeof SmsItem> => ({
 
 const instant = givenInstant.transform((text) => new Date(text)).optional()
 
-const ListQuery = pageQuery.extend({
+const ListQuery = filteredPage({
   status: statusFilter.optional().describe('Return only messages with this status.'),
   tag: z
     .string()
@@ -146,7 +146,7 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Rou
     body: Batch,
     describedBody: DescribedBatch,
     bodyLimit: 10 * megabyte,
-    bounds: { values: ordinaryValues, elements: maxBatch },
+    bounds: { values: maxVariableValues + 1_000, elements: maxBatch },
     check: ({ body }) => {
       if (!Array.isArray(body)) assertMedia(body.media_url)
     },

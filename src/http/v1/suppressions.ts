@@ -21,12 +21,12 @@ import { findSuppression, listSuppressions, listTenantSuppressions } from '../..
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { malformed } from '../envelope.ts'
-import { page, pageOf, pageQuery } from '../page.ts'
+import { filteredPage, page, pageOf } from '../page.ts'
 import { validate } from '../read-request.ts'
 import { defineRoute, type Route } from '../route.ts'
 import { shownSuppression } from '../shown-suppression.ts'
 
-const ListQuery = pageQuery.extend({
+const ListQuery = filteredPage({
   channel: z.enum(channels).optional().describe('Return only suppressions of this channel.'),
   value: z
     .string()

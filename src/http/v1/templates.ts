@@ -10,11 +10,11 @@ import { listTemplates, listTenantTemplates } from '../../templates/store.ts'
 import { maxVariableValues } from '../../templates/variables.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
-import { page, pageOf, pageQuery } from '../page.ts'
+import { filteredPage, page, pageOf } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
 import { shownPreview, shownTemplate } from '../shown-template.ts'
 
-const ListQuery = pageQuery.extend({
+const ListQuery = filteredPage({
   channel: z.enum(channels).optional().describe('Return only templates of this channel.'),
 })
 

@@ -17,11 +17,11 @@ import {
 } from '../../tenants/shapes.ts'
 import { listTenants } from '../../tenants/store.ts'
 import { actorOf } from '../actor.ts'
-import { page, pageOf, pageQuery } from '../page.ts'
+import { filteredPage, page, pageOf } from '../page.ts'
 import { type Call, defineRoute, type Route } from '../route.ts'
 import { shownQuota, shownTenant } from '../shown-tenant.ts'
 
-const ListQuery = pageQuery.extend({
+const ListQuery = filteredPage({
   external_ref: z
     .string()
     .optional()

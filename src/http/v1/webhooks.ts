@@ -28,11 +28,11 @@ import { listEndpoints } from '../../webhooks/store/endpoint-rows.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import type { WebhookShape } from '../openapi.ts'
-import { page, pageOf, pageQuery } from '../page.ts'
+import { filteredPage, page, pageOf, pageQuery } from '../page.ts'
 import { type Call, defineRoute, type Route } from '../route.ts'
 import { shownDelivery, shownNewWebhook, shownRotation, shownTestFire, shownWebhook } from '../shown-webhook.ts'
 
-const DeliveryQuery = pageQuery.extend({
+const DeliveryQuery = filteredPage({
   status: z.enum(deliveryStatuses).optional().describe('Return only deliveries with this status.'),
   event: z.enum(knownEvents).optional().describe('Return only deliveries of this event.'),
 })

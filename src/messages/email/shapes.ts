@@ -4,7 +4,7 @@ import { domainPart, parseMailbox } from '../../ground/mailbox.ts'
 import type { Address } from '../../providers/email/email-provider.ts'
 import { isReservedHeader } from '../../providers/email/mail-headers.ts'
 import { VariablesShape, variablesText } from '../../templates/variables.ts'
-import { metadata, smallMap, tags } from '../shapes.ts'
+import { batchVariables, metadata, refusingOtherSends, smallMap, tags } from '../shapes.ts'
 import {
   distinctContentIds,
   InlineAttachment,
@@ -138,10 +138,6 @@ const common = {
   track_clicks: z.boolean().default(false).describe('Whether to replace links in `html` with tracked links.'),
 }
 
-const batchVariables = VariablesShape.optional().describe(
-  'Accepted for compatibility and not used, because a batch does not support templates.',
-)
-
 /** The maximum for each of To, Cc and Bcc. */
 export const maxRecipients = 50
 
@@ -190,26 +186,28 @@ const single = z.object({
     ),
 })
 
-export const SendEmail = single.superRefine(isSendable).meta({
-  id: 'SendEmail',
-  examples: [
-    {
-      from: 'Acme <hello@example.test>',
-      to: ['Ada Lovelace <ada@example.com>'],
-      subject: 'Your order',
-      html: '<p>It is on its way.</p>',
-      text: 'It is on its way.',
-      tags: ['order'],
-      metadata: { order: '17' },
-    },
-    {
-      from: 'Acme <hello@example.test>',
-      to: ['ada@example.com'],
-      template: 'welcome',
-      variables: { name: 'Ada' },
-    },
-  ],
-})
+export const SendEmail = refusingOtherSends(single)
+  .superRefine(isSendable)
+  .meta({
+    id: 'SendEmail',
+    examples: [
+      {
+        from: 'Acme <hello@example.test>',
+        to: ['Ada Lovelace <ada@example.com>'],
+        subject: 'Your order',
+        html: '<p>It is on its way.</p>',
+        text: 'It is on its way.',
+        tags: ['order'],
+        metadata: { order: '17' },
+      },
+      {
+        from: 'Acme <hello@example.test>',
+        to: ['ada@example.com'],
+        template: 'welcome',
+        variables: { name: 'Ada' },
+      },
+    ],
+  })
 export type SendEmail = z.output<typeof SendEmail>
 
 /** A message over SMTP, where the subject is optional and the text is always present. */
@@ -223,8 +221,9 @@ const notInBatch = {
   from_pool: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
 }
 
-export const BatchItem = z
-  .object({ ...common, ...recipients, attachments: inline, variables: batchVariables, ...notInBatch })
+export const BatchItem = refusingOtherSends(
+  z.object({ ...common, ...recipients, attachments: inline, variables: batchVariables, ...notInBatch }),
+)
   .superRefine(isSendable)
   .meta({ id: 'EmailBatchItem' })
 export type BatchItem = z.output<typeof BatchItem>
@@ -232,8 +231,8 @@ export type BatchItem = z.output<typeof BatchItem>
 const separate = 'Not supported here: each recipient receives a separate message.'
 const notInBulk = z.never(separate).optional().describe(separate)
 
-export const BulkEmail = z
-  .object({
+export const BulkEmail = refusingOtherSends(
+  z.object({
     ...common,
     to: z.array(written).min(1).max(100).describe('1 to 100 recipients, who each receive a separate message.'),
     cc: notInBulk,
@@ -245,7 +244,8 @@ export const BulkEmail = z
       .describe(`${attachmentsText} A file can have a \`url\` instead of \`content\`.`),
     variables: batchVariables,
     ...notInBatch,
-  })
+  }),
+)
   .superRefine(isSendable)
   .meta({ id: 'BulkEmail' })
 export type BulkEmail = z.output<typeof BulkEmail>

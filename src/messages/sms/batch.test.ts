@@ -201,6 +201,22 @@ describe('the bulk shape', () => {
     }
   })
 
+  test('S-127 SD-57 variables that are too deep or too large fail the item, or the whole bulk call', async () => {
+    const own = await texter(t)
+    const [to] = numbers(1)
+    const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)])
+    const list = Array.from({ length: 11_000 }, () => 1)
+    const given = [{ a: nested(11) }, { a: 'x'.repeat(65_536) }, { a: nested(10) }, { list }]
+    const reply = await own.batch(given.map((variables) => text({ to, variables })))
+    expect(items(reply).map(({ status, error }) => [status, error?.code])).toEqual([
+      ['failed', 'VALIDATION_ERROR'],
+      ['failed', 'VALIDATION_ERROR'],
+      ['sent', undefined],
+      ['sent', undefined],
+    ])
+    await invalidCall(text({ to: [to], variables: given[1] }), ['variables'])
+  })
+
   test('S-199 SD-03 SD-57 one that is invalid is refused as a whole', async () => {
     const to = numbers(2)
     const invalid: [more: Body, path: (string | number)[]][] = [

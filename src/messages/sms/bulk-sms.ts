@@ -6,6 +6,7 @@ import type { ResolveDlt } from '../../senders/resolve-dlt.ts'
 import type { SmsSenders } from '../../senders/sms-senders.ts'
 import type { BulkChannel, BulkSend } from '../bulk-channel.ts'
 import type { ChannelAdapter } from '../channel-adapter.ts'
+import type { Gate } from '../draft.ts'
 import { newSmsDraft } from './draft-sms.ts'
 import { allowlistGate, dltGate, highCostGate } from './gates/destination-gates.ts'
 import { assertRenderedBody } from './gates/sms-gates.ts'
@@ -25,7 +26,7 @@ const isJudged = (number: string): boolean => isE164(number) && callingCodeOf(nu
 
 export const makeBulkSms = ({ channel, smsSenders, geo, resolveDlt }: Needs): BulkChannel => {
   const sender = smsSenderGate(smsSenders)
-  const ofDestination = [highCostGate, allowlistGate(geo)]
+  const allowlist = allowlistGate(geo)
   const dlt = resolveDlt && dltGate(resolveDlt)
 
   const draftOf = (send: BulkSend, to: string): SmsDraft => ({
@@ -52,12 +53,16 @@ export const makeBulkSms = ({ channel, smsSenders, geo, resolveDlt }: Needs): Bu
     checkDestinations: async (send, numbers) => {
       const draft = draftOf(send, '')
       const judged = numbers.filter(isJudged)
-      for (const gate of ofDestination) {
-        for (const to of judged) {
+      const passAll = async (gate: Gate<SmsDraft>, given: readonly string[]): Promise<void> => {
+        for (const to of given) {
           const checking = gate.check({ ...draft, to }, 'single')
           if (checking) await checking
         }
       }
+      await passAll(highCostGate, judged)
+      // An empty list allows no text message at all.
+      const isClosed = (await geo.allowedBy(send.by.orgId))?.size === 0
+      await passAll(allowlist, isClosed ? numbers : judged)
       // The template is the same for every number in India.
       const inIndia = judged.find(needsDlt)
       if (dlt && inIndia !== undefined) await dlt.check(draftOf(send, inIndia), 'single')

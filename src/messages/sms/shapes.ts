@@ -6,12 +6,14 @@ import { isE164 } from '../../ground/phone-number.ts'
 import { isSenderId } from '../../ground/sender-id.ts'
 import { VariablesShape, variablesText } from '../../templates/variables.ts'
 import {
+  batchVariables,
   exampleInstant,
   exampleMessageId,
   HistoryShape,
   instant,
   metadata,
   ProviderResponseShape,
+  refusingOtherSends,
   statusFilter,
   stringMap,
   tags,
@@ -115,8 +117,8 @@ const textOrTemplate = (
   context.addIssue({ code: 'invalid_type', expected: 'string', input: undefined, path: ['body'], message })
 }
 
-export const SendSms = z
-  .object({
+export const SendSms = refusingOtherSends(
+  z.object({
     ...common,
     from: from.optional(),
     from_pool: z.string().min(1).max(64).optional().meta({ description: 'The slug of a pool, instead of `from`.' }),
@@ -140,7 +142,8 @@ export const SendSms = z
       .refine(isTimeZone, 'Must be an IANA time zone, such as Europe/Berlin.')
       .optional()
       .meta({ description: 'The IANA time zone of `scheduled_local`.', examples: ['Europe/Berlin'] }),
-  })
+  }),
+)
   .superRefine((given, context) => {
     fromEither(given, context)
     textOrTemplate(given, context)
@@ -160,18 +163,21 @@ const notInBatch = {
   from_pool: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
 }
 
-export const SmsBatchItem = z.object({ ...common, from, to, body, ...notInBatch }).meta({ id: 'SmsBatchItem' })
+export const SmsBatchItem = refusingOtherSends(
+  z.object({ ...common, from, to, body, variables: batchVariables, ...notInBatch }),
+).meta({ id: 'SmsBatchItem' })
 export type SmsBatchItem = z.output<typeof SmsBatchItem>
 
-export const BulkSms = z
-  .object({
+export const BulkSms = refusingOtherSends(
+  z.object({
     ...common,
     from,
     to: z.array(to).min(1).max(100).describe('1 to 100 numbers, which each receive a separate message.'),
     body,
+    variables: batchVariables,
     ...notInBatch,
-  })
-  .meta({ id: 'BulkSms' })
+  }),
+).meta({ id: 'BulkSms' })
 export type BulkSms = z.output<typeof BulkSms>
 
 const named = {

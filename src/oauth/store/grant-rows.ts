@@ -1,4 +1,5 @@
 /** Grants with their code and refresh token. A grant that ends is deleted, and its access tokens with it. */
+import { isVouched } from '../../accounts/store/enforcement-rows.ts'
 import { statement } from '../../db/statement.ts'
 import type { Keyset } from '../../ground/cursor.ts'
 import type { ScopeName } from '../../keys/scopes.ts'
@@ -40,7 +41,14 @@ export const endExcessGrants = statement<
    returning ${ended}`,
 )
 
-export type IssuedRow = { org_id: string; id: string; scopes: ScopeName[] }
+export type IssuedRow = { org_id: string; id: string; scopes: ScopeName[]; expires_at: Date }
+
+/** The member of a grant. An org that enforces single sign-on closes to the grants of members who have not used it. */
+const ofOpenMember = `from memberships m join orgs o on o.id = m.org_id
+     where m.org_id = g.org_id and m.user_id = g.user_id and ${isVouched}`
+
+/** No token outlives the longest life of its grant. */
+const lifeEnd = "g.created_at + :maxDays::int * interval '1 day'"
 
 /** This statement and the next ones have no org id: the code or the token identifies the org. */
 export const redeemCode = statement<
@@ -55,23 +63,26 @@ export const redeemCode = statement<
     at: Date
     refreshExpiresAt: Date
     accessExpiresAt: Date
+    maxDays: number
   },
   IssuedRow
 >(
   'oauth.redeem_code',
   `with redeemed as (
-     update oauth_grants
-     set code_used_at = :at, family_hash = :familyHash, refresh_hash = :refreshHash, expires_at = :refreshExpiresAt
-     where code_hash = :codeHash and client_id = :clientId and code_challenge = :codeChallenge
-       and (:redirectUri::text is null or redirect_uri = :redirectUri)
-       and code_used_at is null and code_expires_at > :at
-     returning org_id, id, scopes
+     update oauth_grants g
+     set code_used_at = :at, family_hash = :familyHash, refresh_hash = :refreshHash,
+       expires_at = least(:refreshExpiresAt, ${lifeEnd})
+     ${ofOpenMember}
+       and g.code_hash = :codeHash and g.client_id = :clientId and g.code_challenge = :codeChallenge
+       and (:redirectUri::text is null or g.redirect_uri = :redirectUri)
+       and g.code_used_at is null and g.code_expires_at > :at
+     returning g.org_id, g.id, g.scopes, least(:accessExpiresAt, ${lifeEnd}) as expires_at
    ), issued as (
      insert into oauth_access_tokens (hash, org_id, grant_id, scopes, created_at, expires_at)
-     select :accessHash, org_id, id, scopes, :at, :accessExpiresAt from redeemed
+     select :accessHash, org_id, id, scopes, :at, expires_at from redeemed
      returning scopes
    )
-   select r.org_id, r.id, i.scopes from redeemed r, issued i`,
+   select r.org_id, r.id, i.scopes, r.expires_at from redeemed r, issued i`,
 )
 
 /** A code that is used again was stolen, before or after its first use. */
@@ -92,22 +103,25 @@ export const rotateRefresh = statement<
     at: Date
     refreshExpiresAt: Date
     accessExpiresAt: Date
+    maxDays: number
   },
   IssuedRow
 >(
   'oauth.rotate_refresh',
   `with rotated as (
-     update oauth_grants
-     set refresh_hash = :refreshHash, expires_at = :refreshExpiresAt
-     where family_hash = :familyHash and refresh_hash = :presentedHash and client_id = :clientId and expires_at > :at
-       and (:scopes::text[] is null or scopes @> :scopes::text[])
-     returning org_id, id, scopes
+     update oauth_grants g
+     set refresh_hash = :refreshHash, expires_at = least(:refreshExpiresAt, ${lifeEnd})
+     ${ofOpenMember}
+       and g.family_hash = :familyHash and g.refresh_hash = :presentedHash and g.client_id = :clientId
+       and g.expires_at > :at and ${lifeEnd} > :at
+       and (:scopes::text[] is null or g.scopes @> :scopes::text[])
+     returning g.org_id, g.id, g.scopes, least(:accessExpiresAt, ${lifeEnd}) as expires_at
    ), issued as (
      insert into oauth_access_tokens (hash, org_id, grant_id, scopes, created_at, expires_at)
-     select :accessHash, org_id, id, coalesce(:scopes::text[], scopes), :at, :accessExpiresAt from rotated
+     select :accessHash, org_id, id, coalesce(:scopes::text[], scopes), :at, expires_at from rotated
      returning scopes
    )
-   select r.org_id, r.id, i.scopes from rotated r, issued i`,
+   select r.org_id, r.id, i.scopes, r.expires_at from rotated r, issued i`,
 )
 
 /** A refresh token that was replaced and is used again: its client or a thief has the newer one. */
@@ -116,13 +130,15 @@ export const endGrantOfOldRefresh = statement<{ familyHash: Buffer; presentedHas
   `delete from oauth_grants where family_hash = :familyHash and refresh_hash <> :presentedHash returning ${ended}`,
 )
 
+/** Whether the refresh token would be accepted for the scopes that it has. */
 export const isCurrentRefresh = statement<
-  { familyHash: Buffer; presentedHash: Buffer; clientId: string; at: Date },
+  { familyHash: Buffer; presentedHash: Buffer; clientId: string; maxDays: number; at: Date },
   { id: string }
 >(
   'oauth.is_current_refresh',
-  `select id from oauth_grants
-   where family_hash = :familyHash and refresh_hash = :presentedHash and client_id = :clientId and expires_at > :at`,
+  `select g.id from oauth_grants g
+   where g.family_hash = :familyHash and g.refresh_hash = :presentedHash and g.client_id = :clientId
+     and g.expires_at > :at and ${lifeEnd} > :at and exists (select ${ofOpenMember})`,
 )
 
 /** Keeps the newest access tokens of a grant, so that a client that refreshes all the time leaves no rows behind. */
@@ -151,9 +167,14 @@ export const revokeAccessToken = statement<{ hash: Buffer; clientId: string | nu
      and (:clientId::text is null or g.client_id = :clientId)`,
 )
 
-export const endGrantOfUser = statement<{ userId: string; id: string; at: Date }, EndedGrantRow>(
+export const endGrantOfUser = statement<
+  { userId: string; id: string; onlyOrgId: string | null; at: Date },
+  EndedGrantRow
+>(
   'oauth.end_grant_of_user',
-  `delete from oauth_grants where user_id = :userId and id = :id and expires_at > :at returning ${ended}`,
+  `delete from oauth_grants
+   where user_id = :userId and id = :id and expires_at > :at and (:onlyOrgId::text is null or org_id = :onlyOrgId)
+   returning ${ended}`,
 )
 
 export const endGrantOfOrg = statement<{ orgId: string; id: string; at: Date }, EndedGrantRow>(
@@ -161,13 +182,13 @@ export const endGrantOfOrg = statement<{ orgId: string; id: string; at: Date }, 
   `delete from oauth_grants where org_id = :orgId and id = :id and expires_at > :at returning ${ended}`,
 )
 
-/** For a member who leaves the org. */
+/** For a member who leaves the org, or signs out everywhere on it. */
 export const endGrantsOfMember = statement<{ orgId: string; userId: string }, EndedGrantRow>(
   'oauth.end_grants_of_member',
   `delete from oauth_grants where org_id = :orgId and user_id = :userId returning ${ended}`,
 )
 
-/** For a person whose account is deleted, over all their orgs. */
+/** Over all orgs of a person. */
 export const endGrantsOfAccount = statement<{ userId: string }, EndedGrantRow>(
   'oauth.end_grants_of_account',
   `delete from oauth_grants where user_id = :userId returning ${ended}`,
@@ -188,11 +209,12 @@ const paged = `(:afterAt::timestamptz is null or (g.created_at, g.id) < (:afterA
    order by g.created_at desc, g.id desc
    limit :limit`
 
-/** Over all orgs of the person. */
-export const listGrantsOfUser = statement<{ userId: string; at: Date } & Keyset, GrantRow>(
+/** Over all orgs of the person, or on one of them. */
+export const listGrantsOfUser = statement<{ userId: string; onlyOrgId: string | null; at: Date } & Keyset, GrantRow>(
   'oauth.list_grants_of_user',
   `select ${listed} from oauth_grants g join oauth_clients c on c.id = g.client_id
-   where g.user_id = :userId and g.expires_at > :at and ${paged}`,
+   where g.user_id = :userId and g.expires_at > :at and (:onlyOrgId::text is null or g.org_id = :onlyOrgId)
+     and ${paged}`,
 )
 
 export const listGrantsOfOrg = statement<{ orgId: string; at: Date } & Keyset, GrantRow>(

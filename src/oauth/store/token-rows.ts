@@ -1,4 +1,5 @@
 /** Access tokens as the callers of requests. */
+import { isVouched } from '../../accounts/store/enforcement-rows.ts'
 import { statement, unseen } from '../../db/statement.ts'
 import type { ScopeName } from '../../keys/scopes.ts'
 import type { Plan } from '../../orgs/plans.ts'
@@ -17,7 +18,10 @@ export type TokenRow = {
   suspended: boolean
 }
 
-/** Has no org id: the token identifies the org. The role is the present one, so a change of it takes effect at once. */
+/**
+ * Has no org id: the token identifies the org. The role and the enforcement of single sign-on are the present ones, so a
+ * change of them takes effect at once.
+ */
 export const findTokens = statement<{ hashes: Buffer[] }, TokenRow>(
   'oauth.find_tokens',
   `select h.ordinal::int as ordinal, g.org_id, g.id as grant_id, g.client_id, g.user_id, t.scopes, m.role, t.expires_at,
@@ -26,7 +30,8 @@ export const findTokens = statement<{ hashes: Buffer[] }, TokenRow>(
    join oauth_access_tokens t on t.hash = h.hash
    join oauth_grants g on g.org_id = t.org_id and g.id = t.grant_id
    join memberships m on m.org_id = g.org_id and m.user_id = g.user_id
-   join orgs o on o.id = g.org_id and o.deleted_at is null`,
+   join orgs o on o.id = g.org_id and o.deleted_at is null
+   where ${isVouched}`,
 )
 
 /** Writes at most once a minute per grant, even when several processes report a use. */

@@ -39,6 +39,24 @@ export const providerFaultOf = (error: unknown): ProviderFault => {
 export const plainHttp = (url: string): ((config: client.Configuration) => void)[] =>
   url.startsWith('http:') ? [client.allowInsecureRequests] : []
 
+/** Other values, such as `1` or `"True"`, are no statement of the issuer that one could rely on. */
+export const saysVerified = (value: unknown): boolean => value === true || value === 'true'
+
+/**
+ * What an issuer says about the person. Some issuers put the address into the ID token, others only into the user info.
+ * Whether it is verified is said where the address is said.
+ */
+export const personClaims = async (
+  config: client.Configuration,
+  tokens: Awaited<ReturnType<typeof client.authorizationCodeGrant>>,
+): Promise<client.IDToken> => {
+  const claims = tokens.claims()
+  if (!claims) throw new Error('the issuer sent no ID token')
+  if (claims.email !== undefined || config.serverMetadata().userinfo_endpoint === undefined) return claims
+  const info = await client.fetchUserInfo(config, tokens.access_token, claims.sub)
+  return { ...info, ...claims, email: info.email, email_verified: info.email_verified }
+}
+
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
 export const makeOpenIdConnect = (issuer: IssuerConfig): SignInProvider => {
@@ -51,7 +69,11 @@ export const makeOpenIdConnect = (issuer: IssuerConfig): SignInProvider => {
       issuer.clientId,
       { [client.clockTolerance]: 60 },
       secretAuth(issuer.clientSecret),
-      { execute: plainHttp(issuer.issuer), timeout: providerTimeout },
+      // The signature of the ID token is checked, although it comes over TLS.
+      {
+        execute: [client.enableNonRepudiationChecks, ...plainHttp(issuer.issuer)],
+        timeout: providerTimeout,
+      },
     )
     found = { config, at: performance.now() }
     return config
@@ -82,20 +104,13 @@ export const makeOpenIdConnect = (issuer: IssuerConfig): SignInProvider => {
           pkceCodeVerifier: verifier,
           idTokenExpected: true,
         })
-        const claims = tokens.claims()
-        if (!claims) throw new Error('the issuer sent no ID token')
-        // Some issuers put the address into the ID token, others only into the user info.
-        const info =
-          claims.email === undefined && config.serverMetadata().userinfo_endpoint !== undefined
-            ? await client.fetchUserInfo(config, tokens.access_token, claims.sub)
-            : {}
-        const all: Record<string, unknown> = { ...info, ...claims }
-        const email = textOf(all.email)
+        const claims = await personClaims(config, tokens)
+        const email = textOf(claims.email)
         return {
           issuer: config.serverMetadata().issuer,
           subject: claims.sub,
-          verifiedEmail: all.email_verified === true || all.email_verified === 'true' ? email : undefined,
-          name: textOf(all.name) ?? email?.split('@')[0] ?? '',
+          verifiedEmail: saysVerified(claims.email_verified) ? email : undefined,
+          name: textOf(claims.name) ?? email?.split('@')[0] ?? '',
         }
       } catch (error) {
         throw providerFaultOf(error)

@@ -6,6 +6,7 @@ export type ChallengeStep = 'code' | '2fa'
 export const insertChallenge = statement<{
   id: string
   userId: string
+  sessionId: string | null
   method: string
   step: ChallengeStep
   codeHash: Buffer | null
@@ -14,8 +15,8 @@ export const insertChallenge = statement<{
   expiresAt: Date
 }>(
   'signin.insert_challenge',
-  `insert into login_challenges (id, user_id, method, step, code_hash, redirect_to, created_at, expires_at)
-   values (:id, :userId, :method, :step, :codeHash, :redirectTo, :at, :expiresAt)`,
+  `insert into login_challenges (id, user_id, session_id, method, step, code_hash, redirect_to, created_at, expires_at)
+   values (:id, :userId, :sessionId, :method, :step, :codeHash, :redirectTo, :at, :expiresAt)`,
 )
 
 export type ChallengeRow = {
@@ -26,15 +27,21 @@ export type ChallengeRow = {
   code_hash: Buffer | null
   redirect_to: string
   expires_at: Date
+  tries: number
 }
 
-const challengeColumns = 'c.id, c.user_id, u.email, c.method, c.code_hash, c.redirect_to, c.expires_at'
+const challengeColumns = 'c.id, c.user_id, u.email, c.method, c.code_hash, c.redirect_to, c.expires_at, c.tries'
 
-export const findChallenge = statement<{ id: string; step: ChallengeStep; now: Date }, ChallengeRow>(
+/** A challenge of another session, or of sign-in where one of a session is meant, is not found. */
+export const findChallenge = statement<
+  { id: string; sessionId: string | null; step: ChallengeStep; now: Date },
+  ChallengeRow
+>(
   'signin.find_challenge',
   `select ${challengeColumns}
    from login_challenges c join users u on u.id = c.user_id
-   where c.id = :id and c.step = :step and c.ended_at is null and c.expires_at > :now`,
+   where c.id = :id and c.session_id is not distinct from :sessionId and c.step = :step and c.ended_at is null
+     and c.expires_at > :now`,
 )
 
 /** Counts one try. The last one ends the challenge unless it succeeds. */
@@ -68,12 +75,12 @@ export const askSecondFactor = statement<{ id: string; codeHash: Buffer; expires
 
 /** A new code does not give new tries. */
 export const replaceChallengeCode = statement<
-  { id: string; codeHash: Buffer; now: Date; expiresAt: Date },
+  { id: string; codeHash: Buffer; now: Date; expiresAt: Date; maxTries: number },
   { id: string }
 >(
   'signin.replace_challenge_code',
   `update login_challenges set code_hash = :codeHash, expires_at = :expiresAt
-   where id = :id and step = 'code' and ended_at is null and expires_at > :now
+   where id = :id and step = 'code' and ended_at is null and expires_at > :now and tries < :maxTries
    returning id`,
 )
 

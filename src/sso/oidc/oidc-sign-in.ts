@@ -7,7 +7,7 @@ import type { Vault } from '../../ground/crypto.ts'
 import { comparableAddress } from '../../ground/mailbox.ts'
 import type { GuardedAgent } from '../../outgoing/guarded.ts'
 import type { From, SignedIn } from '../../signin/complete-sign-in.ts'
-import { plainHttp, secretAuth } from '../../signin/providers/open-id-connect.ts'
+import { personClaims, plainHttp, saysVerified, secretAuth } from '../../signin/providers/open-id-connect.ts'
 import { type Checks, providerTimeout } from '../../signin/providers/sign-in-provider.ts'
 import type { EmailDomains } from '../email-domains.ts'
 import { secretContext } from '../manage-sso.ts'
@@ -88,11 +88,7 @@ export const makeOidcSignIn = (needs: Needs): OidcSignIn => {
       pkceCodeVerifier: checks.verifier,
       idTokenExpected: true,
     })
-    const claims = tokens.claims()
-    if (!claims) throw new SsoFault('no ID token')
-    const lacksAddress = claims.email === undefined && config.serverMetadata().userinfo_endpoint !== undefined
-    const info = lacksAddress ? await client.fetchUserInfo(config, tokens.access_token, claims.sub) : {}
-    return { ...info, ...claims }
+    return personClaims(config, tokens)
   }
 
   /**
@@ -105,12 +101,13 @@ export const makeOidcSignIn = (needs: Needs): OidcSignIn => {
     return domain !== undefined && (await domains.verifiedDomains(orgId)).includes(domain)
   }
 
-  /** An issuer that says nothing about the address is believed, because the org has proven the domain. */
+  /** An issuer that does not say whether the address is verified is believed: the org has proven the domain. */
   const personIn = async (orgId: string, claims: Record<string, unknown>): Promise<SsoPerson> => {
     const given = textOf(claims.email)
     const email = given === undefined || given.includes('<') ? undefined : comparableAddress(given)
     if (email === undefined) throw new SsoFault('no address')
-    if (claims.email_verified === false || claims.email_verified === 'false') throw new SsoFault('address not verified')
+    const { email_verified: verified } = claims
+    if (verified !== undefined && !saysVerified(verified)) throw new SsoFault('address not verified')
     if (!(await isManaged(orgId, claims))) throw new SsoFault('account outside the verified domains')
     return { email, name: textOf(claims.name) ?? '' }
   }

@@ -102,7 +102,9 @@ export const deleteConnection = statement<{ orgId: string }, { protocol: Protoco
 
 export const setEnforced = statement<{ orgId: string; enforced: boolean; at: Date }>(
   'sso.set_enforced',
-  'update orgs set sso_enforced = :enforced, updated_at = :at where id = :orgId and sso_enforced <> :enforced',
+  `update orgs set sso_enforced = :enforced, sso_enforced_at = case when :enforced then :at::timestamptz end,
+     updated_at = :at
+   where id = :orgId and sso_enforced <> :enforced`,
 )
 
 /** Returns no row if another identity provider was configured while the person was away. */

@@ -16,6 +16,12 @@ export const sweepUsedIds = statement<{ before: Date; limit: number }>(
    )`,
 )
 
+/** The grants of the member are open again, if the org enforces single sign-on. */
+export const markMemberSignedIn = statement<{ orgId: string; userId: string; at: Date }>(
+  'sso.mark_member_signed_in',
+  'update memberships set sso_signed_in_at = :at where org_id = :orgId and user_id = :userId',
+)
+
 /** Ends the open invitation of the address to the org. */
 export const acceptInvitationTo = statement<{ orgId: string; email: string; at: Date }, { role: string }>(
   'sso.accept_invitation_to',

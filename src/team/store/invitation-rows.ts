@@ -6,13 +6,14 @@ export type InvitationRow = {
   id: string
   email: string
   role: string
+  sso_exempt: boolean
   invited_by: string | null
   inviter_name: string | null
   created_at: Date
   expires_at: Date
 }
 
-const columns = `i.org_id, i.id, i.email, i.role, i.invited_by,
+const columns = `i.org_id, i.id, i.email, i.role, i.sso_exempt, i.invited_by,
      (select u.name from users u where u.id = i.invited_by) as inviter_name, i.created_at, i.expires_at`
 
 /** An address has at most one open invitation to an org. A second one replaces it, and the former link stops working. */
@@ -22,6 +23,7 @@ export const putInvitation = statement<
     id: string
     email: string
     role: string
+    ssoExempt: boolean
     tokenHash: Buffer
     invitedBy: string
     at: Date
@@ -30,11 +32,11 @@ export const putInvitation = statement<
   InvitationRow & { resent: boolean }
 >(
   'team.put_invitation',
-  `insert into invitations as i (org_id, id, email, role, token_hash, invited_by, created_at, expires_at)
-   values (:orgId, :id, :email, :role, :tokenHash, :invitedBy, :at, :expiresAt)
+  `insert into invitations as i (org_id, id, email, role, sso_exempt, token_hash, invited_by, created_at, expires_at)
+   values (:orgId, :id, :email, :role, :ssoExempt, :tokenHash, :invitedBy, :at, :expiresAt)
    on conflict (org_id, email) where ended_at is null
-   do update set role = excluded.role, token_hash = excluded.token_hash, invited_by = excluded.invited_by,
-     expires_at = excluded.expires_at
+   do update set role = excluded.role, sso_exempt = excluded.sso_exempt, token_hash = excluded.token_hash,
+     invited_by = excluded.invited_by, expires_at = excluded.expires_at
    returning ${columns}, i.id <> :id as resent`,
 )
 

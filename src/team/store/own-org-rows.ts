@@ -36,6 +36,12 @@ export const findOwnOrg = statement<{ orgId: string; userId: string }, OwnOrgRow
   `select ${columns} from ${tables} where m.org_id = :orgId and m.user_id = :userId`,
 )
 
+/** Also the slug of a deleted org, which is taken until the org is purged. */
+export const findSlugHolder = statement<{ slug: string }, { id: string }>(
+  'team.find_slug_holder',
+  'select id from orgs where slug = :slug',
+)
+
 type OrgSettings = { name: string; sms_quiet_hours: boolean }
 
 export const findOrgSettings = statement<{ orgId: string }, OrgSettings>(

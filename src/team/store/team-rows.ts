@@ -1,4 +1,5 @@
 /** Memberships and the owner pointer of an org. */
+import { isHeld, isManaged } from '../../accounts/store/enforcement-rows.ts'
 import { statement } from '../../db/statement.ts'
 import type { Keyset } from '../../ground/cursor.ts'
 
@@ -11,12 +12,16 @@ export type TeamMemberRow = {
   primary_owner: boolean
   source: string
   two_factor_enabled: boolean
+  sso_exempt: boolean
+  /** What the member needs to open the org: any session, one of its identity provider, or an exemption. */
+  sso_access: 'any' | 'provider' | 'none'
   created_at: Date
   last_active_at: Date | null
 }
 
 const memberColumns = `m.id, m.user_id, u.email, u.name, m.role, o.owner_user_id is not distinct from m.user_id as primary_owner,
-     m.source, m.created_at, u.totp_enabled_at is not null as two_factor_enabled,
+     m.source, m.created_at, u.totp_enabled_at is not null as two_factor_enabled, m.sso_exempt,
+     case when not ${isHeld} then 'any' when ${isManaged} then 'provider' else 'none' end as sso_access,
      (select max(s.last_active_at) from sessions s where s.user_id = m.user_id) as last_active_at`
 
 const memberTables = 'memberships m join users u on u.id = m.user_id join orgs o on o.id = m.org_id'
@@ -72,6 +77,14 @@ export const setRole = statement<{ orgId: string; id: string; role: string }, { 
    returning former.role as former`,
 )
 
+/** Returns no row if nothing changes. */
+export const setExempt = statement<{ orgId: string; id: string; exempt: boolean }, { id: string }>(
+  'team.set_exempt',
+  `update memberships set sso_exempt = :exempt
+   where org_id = :orgId and id = :id and sso_exempt <> :exempt
+   returning id`,
+)
+
 export const deleteMember = statement<{ orgId: string; id: string }, { user_id: string; role: string }>(
   'team.delete_member',
   'delete from memberships where org_id = :orgId and id = :id returning user_id, role',
@@ -83,11 +96,12 @@ export const joinTeam = statement<{
   userId: string
   role: string
   source: string
+  ssoExempt: boolean
   at: Date
 }>(
   'team.join',
-  `insert into memberships (org_id, id, user_id, role, source, created_at)
-   values (:orgId, :id, :userId, :role, :source, :at)`,
+  `insert into memberships (org_id, id, user_id, role, source, sso_exempt, created_at)
+   values (:orgId, :id, :userId, :role, :source, :ssoExempt, :at)`,
 )
 
 export const findInvitee = statement<{ userId: string }, { email: string; verified: boolean }>(

@@ -46,6 +46,28 @@ const shellJourneys: Journey = (stage) => {
     stage().takeFaults()
   })
 
+  test('A new organisation has the slug that its owner chooses, and a taken or malformed one is explained', async () => {
+    const { t, org, openAs } = stage()
+    const page = await openAs((await addPerson(t, { orgId: org.org.id, role: 'viewer' })).userId)
+    await visit(page, '/orgs/new')
+    await page.getByLabel('Organisation', { exact: true }).fill('株式会社')
+    const slug = page.getByLabel('Slug', { exact: true })
+    const create = page.getByRole('button', { name: 'Create organisation' })
+    await slug.fill('Not A Slug')
+    await create.click()
+    await page.getByText('Must be 1 to 48 lower-case letters').waitFor()
+    await slug.fill(org.org.slug)
+    await create.click()
+    await page.getByText('Another organisation already uses this slug').waitFor()
+    await expectNoBarriers(page)
+    stage().takeFaults()
+    await slug.fill('kabushiki')
+    await create.click()
+    await page.getByRole('button', { name: 'Organisation: 株式会社' }).waitFor()
+    const rows = await t.database.sql('select slug from orgs where name = $1', ['株式会社'])
+    expect(rows).toEqual([{ slug: 'kabushiki' }])
+  })
+
   test('After an upgrade an open page loads the new build, and a page that cannot be loaded says so and is tried again', async () => {
     const page = await stage().open('owner')
     await visit(page, '/orgs/new')

@@ -4,6 +4,7 @@ import { errorOf, OfflineError } from './api-error.ts'
 import { setReachable } from './connection.ts'
 import type { paths } from './schema.gen.ts'
 import { askToSignIn } from './session-expired.ts'
+import { askToStepUp } from './step-up.ts'
 
 const send = async (request: Request): Promise<Response> => {
   try {
@@ -17,12 +18,27 @@ const send = async (request: Request): Promise<Response> => {
   }
 }
 
-/** A session that ended asks to sign in again in place. The request is then repeated. */
+const codeOf = async (response: Response): Promise<unknown> => {
+  const body: unknown = await response
+    .clone()
+    .json()
+    .catch(() => undefined)
+  return (body as { code?: unknown } | undefined)?.code
+}
+
+/** What the person is asked before the request is repeated. */
+const promptFor = async (request: Request, response: Response): Promise<(() => Promise<boolean>) | undefined> => {
+  if (!new URL(request.url).pathname.startsWith('/api/internal')) return undefined
+  if (response.status === 401) return askToSignIn
+  return response.status === 403 && (await codeOf(response)) === 'STEP_UP_REQUIRED' ? askToStepUp : undefined
+}
+
+/** A session that ended, or that is not enough, asks in place. The request is then repeated. */
 const sendSignedIn = async (request: Request): Promise<Response> => {
   const again = request.clone()
   const response = await send(request)
-  if (response.status !== 401 || !new URL(request.url).pathname.startsWith('/api/internal')) return response
-  return (await askToSignIn()) ? send(again) : response
+  const ask = await promptFor(request, response)
+  return (await ask?.()) ? send(again) : response
 }
 
 export const api = createClient<paths>({ baseUrl: location.origin, fetch: sendSignedIn })

@@ -144,6 +144,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/auth/step-up": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["postApiAuthStepUp"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/auth/first-sign-in": {
         parameters: {
             query?: never;
@@ -1118,6 +1134,22 @@ export interface paths {
         options?: never;
         head?: never;
         patch: operations["patchApiInternalTeamMembers"];
+        trace?: never;
+    };
+    "/api/internal/team/membership": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete: operations["deleteApiInternalTeamMembership"];
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/internal/team/invite": {
@@ -4420,6 +4452,65 @@ export interface operations {
             };
         };
     };
+    postApiAuthStepUp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    email?: string;
+                    password?: string;
+                    challenge_id?: string;
+                    code?: string;
+                    backup_code?: string;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        status: "code_required";
+                        challenge_id: string;
+                        sent_to: string;
+                        expires_at: string;
+                    } | {
+                        /** @constant */
+                        status: "two_factor_required";
+                        challenge_id: string;
+                        methods: string[];
+                        expires_at: string;
+                    } | {
+                        /** @constant */
+                        status: "stepped_up";
+                        backup_codes_left?: number;
+                    };
+                };
+            };
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        status: "code_required";
+                        challenge_id: string;
+                        sent_to: string;
+                        expires_at: string;
+                    };
+                };
+            };
+        };
+    };
     postApiAuthFirstSignIn: {
         parameters: {
             query?: never;
@@ -4848,6 +4939,7 @@ export interface operations {
                         jit_provisioning: boolean;
                         allow_idp_initiated: boolean;
                         enforced: boolean;
+                        members_outside_domains: number;
                         tested: boolean;
                         last_login_at: string | null;
                         updated_at: string | null;
@@ -4915,6 +5007,7 @@ export interface operations {
                         jit_provisioning: boolean;
                         allow_idp_initiated: boolean;
                         enforced: boolean;
+                        members_outside_domains: number;
                         tested: boolean;
                         last_login_at: string | null;
                         updated_at: string | null;
@@ -5071,6 +5164,18 @@ export interface operations {
                             suspended: boolean;
                             suspension_reason: string | null;
                         } | null;
+                        closed_org?: {
+                            id: string;
+                            name: string;
+                            slug: string;
+                            role: string;
+                            error: string;
+                            /** @enum {string} */
+                            code: "SSO_REQUIRED" | "STEP_UP_REQUIRED";
+                            login_url?: string;
+                            /** @constant */
+                            exemption_needed?: true;
+                        };
                         orgs?: {
                             id: string;
                             name: string;
@@ -7040,6 +7145,7 @@ export interface operations {
             content: {
                 "application/json": {
                     name: string;
+                    slug?: string;
                 };
             };
         };
@@ -7231,6 +7337,9 @@ export interface operations {
                             primary_owner: boolean;
                             two_factor_enabled: boolean;
                             source: string;
+                            sso_exempt: boolean;
+                            /** @enum {string} */
+                            sso_access: "any" | "provider" | "none";
                             created_at: string;
                             last_active_at: string | null;
                         }[];
@@ -7278,7 +7387,8 @@ export interface operations {
                 "application/json": {
                     id: string;
                     /** @enum {string} */
-                    role: "owner" | "developer" | "member" | "viewer";
+                    role?: "owner" | "developer" | "member" | "viewer";
+                    sso_exempt?: boolean;
                 };
             };
         };
@@ -7297,8 +7407,35 @@ export interface operations {
                         primary_owner: boolean;
                         two_factor_enabled: boolean;
                         source: string;
+                        sso_exempt: boolean;
+                        /** @enum {string} */
+                        sso_access: "any" | "provider" | "none";
                         created_at: string;
                         last_active_at: string | null;
+                    };
+                };
+            };
+        };
+    };
+    deleteApiInternalTeamMembership: {
+        parameters: {
+            query?: {
+                org_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        deleted: true;
                     };
                 };
             };
@@ -7326,6 +7463,7 @@ export interface operations {
                             id: string;
                             email: string;
                             role: string;
+                            sso_exempt: boolean;
                             /** @enum {string} */
                             status: "pending" | "expired";
                             invited_by: {
@@ -7355,6 +7493,8 @@ export interface operations {
                     email: string;
                     /** @enum {string} */
                     role: "owner" | "developer" | "member" | "viewer";
+                    /** @default false */
+                    sso_exempt?: boolean;
                 };
             };
         };
@@ -7368,6 +7508,7 @@ export interface operations {
                         id: string;
                         email: string;
                         role: string;
+                        sso_exempt: boolean;
                         /** @enum {string} */
                         status: "pending" | "expired";
                         invited_by: {
@@ -7430,6 +7571,7 @@ export interface operations {
                         id: string;
                         email: string;
                         role: string;
+                        sso_exempt: boolean;
                         /** @enum {string} */
                         status: "pending" | "expired";
                         invited_by: {
@@ -8348,6 +8490,13 @@ export interface operations {
                     ramp_minutes?: number;
                     /** @description 2 to 5 subjects that replace the subject of the template. Each contact gets one of them. */
                     subject_variants?: string[];
+                    /**
+                     * @description Always `broadcast`: members who unsubscribed are skipped.
+                     * @constant
+                     */
+                    stream?: "broadcast";
+                    /** @description Not supported here. Use scheduled_local with scheduled_at_tz. */
+                    scheduled_at?: unknown;
                     /** @description The local time of the first message, in the zone `scheduled_at_tz`. Now if you omit it. */
                     scheduled_local?: string;
                     /** @description The IANA time zone of `scheduled_local`. */
@@ -8415,6 +8564,13 @@ export interface operations {
                     ramp_minutes?: number;
                     /** @description 2 to 5 subjects that replace the subject of the template. Each contact gets one of them. */
                     subject_variants?: string[];
+                    /**
+                     * @description Always `broadcast`: members who unsubscribed are skipped.
+                     * @constant
+                     */
+                    stream?: "broadcast";
+                    /** @description Not supported here. Use scheduled_local with scheduled_at_tz. */
+                    scheduled_at?: unknown;
                     /** @description The local time of the first message, in the zone `scheduled_at_tz`. Now if you omit it. */
                     scheduled_local?: string;
                     /** @description The IANA time zone of `scheduled_local`. */

@@ -4,6 +4,8 @@ import { api, unwrap } from './client.ts'
 import type { paths } from './schema.gen.ts'
 
 export type SessionState = paths['/api/auth/session']['get']['responses'][200]['content']['application/json']
+/** The active organisation, if it is closed to this session. */
+export type ClosedOrg = NonNullable<SessionState['closed_org']>
 export type SignedInUser = NonNullable<SessionState['user']>
 export type Role = 'owner' | 'developer' | 'member' | 'viewer'
 

@@ -1,15 +1,18 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Check, ChevronsUpDown, Plus } from 'lucide-react'
+import { ApiError } from '../api/api-error.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useOrg, useSession } from '../api/session.ts'
 import { shell } from '../strings/shell.ts'
 import { Menu } from '../ui/menu.tsx'
 import { toastError } from '../ui/toasts.tsx'
+import { showRefusedOrg } from './refused-org.ts'
 
 export const useSwitchOrg = () => {
   const client = useQueryClient()
   const navigate = useNavigate()
+  const { orgs = [] } = useSession()
   return async (orgId: string): Promise<void> => {
     try {
       await unwrap(api.POST('/api/internal/org/switch', { body: { org_id: orgId } }))
@@ -17,14 +20,17 @@ export const useSwitchOrg = () => {
       await navigate({ to: '/' })
       await client.resetQueries()
     } catch (error) {
-      toastError(error)
+      const name = orgs.find(({ id }) => id === orgId)?.name ?? ''
+      if (error instanceof ApiError && error.code === 'SSO_REQUIRED') showRefusedOrg({ id: orgId, name, error })
+      // Whoever closed the question for the password knows why nothing happens.
+      else if (!(error instanceof ApiError && error.code === 'STEP_UP_REQUIRED')) toastError(error)
     }
   }
 }
 
 export const OrgSwitcher = () => {
-  const org = useOrg()
-  const { orgs = [] } = useSession()
+  const { orgs = [], closed_org: closed } = useSession()
+  const org = useOrg() ?? closed
   const switchOrg = useSwitchOrg()
   const navigate = useNavigate()
   return (

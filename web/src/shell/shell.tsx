@@ -2,18 +2,26 @@ import { Dialog } from '@base-ui/react/dialog'
 import { Outlet, useLocation } from '@tanstack/react-router'
 import { Menu as MenuIcon, Search } from 'lucide-react'
 import { lazy, Suspense, useEffect, useState } from 'react'
+import { useSession } from '../api/session.ts'
 import { enableSignInPrompt, useSignInAsked } from '../api/session-expired.ts'
 import { shell } from '../strings/shell.ts'
 import { PageSkeleton } from '../ui/skeleton.tsx'
 import { useMode } from './mode.ts'
 import { setRailNarrow, useRailNarrow } from './rail-width.ts'
+import { useRefusedOrg } from './refused-org.ts'
 import { IconPanel, SidePanel } from './side-panel.tsx'
+import { StepUpPrompt } from './step-up-prompt.tsx'
 import { Strips } from './strips.tsx'
 import { useShortcuts } from './use-shortcuts.ts'
 
 const CommandPalette = lazy(() => import('./command-palette.tsx'))
 const KeyHelp = lazy(() => import('./key-help.tsx'))
 const SignInAgain = lazy(() => import('./sign-in-again.tsx'))
+const ClosedOrgPage = lazy(() => import('./closed-org.tsx'))
+const RefusedOrgDialog = lazy(() => import('./refused-org-dialog.tsx'))
+
+/** Pages of the person, which need no organisation. */
+const personal = /^\/(?:account|orgs)\//
 
 type NarrowProps = { open: boolean; onOpen: (open: boolean) => void; onSearch: () => void; tint: string }
 
@@ -52,6 +60,8 @@ export const Shell = () => {
   const [railOpen, setRailOpen] = useState(false)
   const { pathname } = useLocation()
   const asked = useSignInAsked()
+  const refused = useRefusedOrg()
+  const { closed_org: closed } = useSession()
   const narrow = useRailNarrow()
   const tint = useMode() === 'test' ? 'bg-test' : 'bg-surface'
   useShortcuts({ onPalette: () => setPanel('palette'), onHelp: () => setPanel('keys') })
@@ -85,7 +95,7 @@ export const Shell = () => {
         <Strips />
         <main id="content" tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto outline-none">
           <Suspense fallback={<PageSkeleton />}>
-            <Outlet />
+            {closed && !personal.test(pathname) ? <ClosedOrgPage /> : <Outlet />}
           </Suspense>
         </main>
       </div>
@@ -93,7 +103,9 @@ export const Shell = () => {
         {panel === 'palette' && <CommandPalette onClose={() => setPanel(undefined)} onHelp={() => setPanel('keys')} />}
         {panel === 'keys' && <KeyHelp onClose={() => setPanel(undefined)} />}
         {asked && <SignInAgain />}
+        {refused && <RefusedOrgDialog org={refused} />}
       </Suspense>
+      <StepUpPrompt />
     </div>
   )
 }

@@ -16,7 +16,7 @@ export const profile = {
 export const password = {
   title: 'Password and two-factor',
   password: 'Password',
-  passwordHelp: 'Changing it ends all your other sessions.',
+  passwordHelp: 'Changing it ends all your other sessions and the access of programs that you allowed.',
   current: 'Current password',
   next: 'New password',
   nextHelp: 'At least 10 characters. A few words that do not belong together are easy to remember.',
@@ -63,7 +63,8 @@ export const sessions = {
   ended: 'The session is ended',
   endOthers: 'End all others',
   endOthersTitle: 'End all other sessions?',
-  endOthersHelp: 'Every other device has to sign in again. This one stays signed in.',
+  endOthersHelp:
+    'Every other device has to sign in again, and programs that you allowed lose access. This one stays signed in.',
   othersEnded: (count: number) => (count === 1 ? 'One session is ended' : `${count} sessions are ended`),
 } as const
 

@@ -38,6 +38,8 @@ export const signIn = {
       'The sign-in through your identity provider failed, or your organisation has not set it up. Try again, or ask an owner.',
     sso_required: 'Your organisation requires single sign-on. Choose "Sign in with SSO".',
   } as Record<string, string>,
+  stepUpNoPassword:
+    'You have no password yet. We mail you a link with which you set one, which ends your sessions. Then sign in through your identity provider again and confirm with the password.',
   registerTitle: 'Create your account',
   name: 'Your name',
   orgName: 'Organisation',
@@ -76,6 +78,8 @@ export const signIn = {
   joined: (org: string) => `You joined ${org}`,
   newOrgTitle: 'Create an organisation',
   newOrgHelp: 'An organisation has its own messages, senders, keys and team.',
+  orgSlug: 'Slug',
+  orgSlugHelp: 'Names the organisation in addresses. Made from the name by default. It cannot be changed later.',
   createOrg: 'Create organisation',
   welcomeTitle: 'Welcome to Tidings',
   welcomeHelp: 'This link signs in the owner of the first organisation. It works once.',

@@ -72,12 +72,16 @@ export const sso = {
   idpInitiated: 'Allow sign-in that begins at the identity provider',
   idpInitiatedHelp: 'With SAML only. Leave it off unless your people need it.',
   enforceTitle: 'Require single sign-on',
-  enforceHelp: 'Members who are not owners then sign in through the identity provider only.',
+  enforceHelp: 'Members who are not owners then open this organisation through the identity provider only.',
   enforce: 'Require it',
   stopEnforcing: 'Stop requiring it',
   enforceConfirm: 'Require single sign-on?',
   enforceEffect:
-    'Sessions of members that began otherwise end at once. Owners can still sign in with a password, so that nobody is locked out.',
+    'Sessions of members in your domains that began otherwise end at once. Owners can still sign in with a password if the identity provider fails.',
+  outsideDomains: (count: number) =>
+    count === 1
+      ? 'One member has an address outside your domains and loses access, until you exempt them on the team page.'
+      : `${count} members have addresses outside your domains and lose access, until you exempt them on the team page.`,
   stopConfirm: 'Stop requiring single sign-on?',
   stopEffect: 'Members can sign in with their password again.',
   enforced: 'Required',

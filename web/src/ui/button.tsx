@@ -10,7 +10,7 @@ const looks: Record<Look, string> = {
   primary: 'bg-accent-solid text-white hover:bg-accent-solid-hover border-transparent',
   secondary: 'bg-raised text-text border-line-strong hover:bg-hover',
   quiet: 'bg-transparent text-muted border-transparent hover:bg-hover hover:text-text',
-  danger: 'bg-bad-solid text-white border-transparent hover:opacity-90',
+  danger: 'bg-bad-solid text-white hover:bg-bad-solid-hover border-transparent',
 }
 
 export const buttonClasses = (look: Look = 'secondary', size: 'normal' | 'small' = 'normal'): string =>

@@ -48,7 +48,7 @@ export const Dialog = ({ open, onClose, title, description, children, actions, w
           </div>
           {description && <Base.Description className="mt-1 text-muted text-sm">{description}</Base.Description>}
           {children && <div className="mt-4">{children}</div>}
-          {actions && <div className="mt-5 flex justify-end gap-2">{actions}</div>}
+          {actions && <div className="mt-5 flex flex-wrap justify-end gap-2">{actions}</div>}
         </Base.Popup>
       </Base.Portal>
     </Base.Root>

@@ -1,8 +1,9 @@
 /** Sign-in with a password, then the mailed code, then the second factor of an account that has one. */
 import { useState } from 'react'
+import { api, unwrap } from '../../api/client.ts'
 import { CodeStep } from './steps/code-step.tsx'
-import { FactorStep } from './steps/factor-step.tsx'
-import type { SignedIn } from './steps/outcome.ts'
+import { type FactorProof, FactorStep } from './steps/factor-step.tsx'
+import { proveFactor, type SignedIn } from './steps/outcome.ts'
 import { PasswordStep } from './steps/password-step.tsx'
 import { SsoStep } from './steps/sso-step.tsx'
 
@@ -23,18 +24,24 @@ export const SignInSteps = ({ redirectTo, challengeId, onDone }: Props) => {
   const [step, setStep] = useState<Step>(challengeId ? { name: 'factor', challengeId } : { name: 'password' })
   const restart = () => setStep({ name: 'password' })
   if (step.name === 'code') {
+    const challenge = { challenge_id: step.challengeId }
     return (
       <CodeStep
-        {...step}
+        sentTo={step.sentTo}
         redirectTo={redirectTo}
         onRestart={restart}
-        onFactor={(id) => setStep({ name: 'factor', challengeId: id })}
-        onDone={onDone}
+        onResend={() => unwrap(api.POST('/api/auth/login/resend', { body: challenge }))}
+        onCode={async (code) => {
+          const done = await unwrap(api.POST('/api/auth/login/code', { body: { ...challenge, code } }))
+          if (done.status === 'two_factor_required') setStep({ name: 'factor', challengeId: done.challenge_id })
+          else onDone(done)
+        }}
       />
     )
   }
   if (step.name === 'factor') {
-    return <FactorStep challengeId={step.challengeId} redirectTo={redirectTo} onRestart={restart} onDone={onDone} />
+    const onProof = (proof: FactorProof) => proveFactor(step.challengeId, proof, onDone)
+    return <FactorStep redirectTo={redirectTo} onRestart={restart} onProof={onProof} />
   }
   if (step.name === 'sso') return <SsoStep redirectTo={redirectTo} onRestart={restart} />
   return (

@@ -88,21 +88,16 @@ const SessionsPage = () => {
     queryKey: ['sessions'],
     queryFn: () => unwrap(api.GET('/api/internal/sessions')),
   })
-  const others = data?.data.filter(({ current }) => !current) ?? []
   const endOthers = async () => {
-    await Promise.all(others.map(({ id }) => revoke(id)))
-    toast(sessions.othersEnded(others.length))
+    const { revoked } = await revoke('others')
+    toast(sessions.othersEnded(revoked))
     await client.invalidateQueries({ queryKey: ['sessions'] })
   }
   return (
     <Page
       title={sessions.title}
       description={sessions.help}
-      actions={
-        <Button disabled={others.length === 0} onClick={() => setAsked(true)}>
-          {sessions.endOthers}
-        </Button>
-      }
+      actions={<Button onClick={() => setAsked(true)}>{sessions.endOthers}</Button>}
     >
       <ErrorNote error={error} />
       <Table label={sessions.title} columns={columns} rows={data?.data} rowKey={({ id }) => id} />

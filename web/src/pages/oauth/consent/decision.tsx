@@ -4,10 +4,10 @@ import { api, unwrap } from '../../../api/client.ts'
 import type { operations } from '../../../api/schema.gen.ts'
 import { oauth } from '../../../strings/oauth.ts'
 import { Button } from '../../../ui/button.tsx'
-import { ErrorNote } from '../../../ui/error-note.tsx'
 import { Field } from '../../../ui/field.tsx'
 import { Select } from '../../../ui/select.tsx'
 import { enterAt } from '../../sign-in/enter.ts'
+import { SignInError } from '../../sign-in/steps/sign-in-error.tsx'
 import { useSubmit } from '../../sign-in/use-submit.ts'
 import { type ConsentRequest, mayGrant, sendsMessages } from './grantable.ts'
 import { ScopeList } from './scope-list.tsx'
@@ -57,7 +57,7 @@ export const Decision = ({ request, firstOrg }: Props) => {
         onChosen={(name, on) => setLeft(on ? left.filter((other) => other !== name) : [...left, name])}
       />
       <LiveWarning scopes={chosen} />
-      <ErrorNote error={form.rest} />
+      <SignInError error={form.rest} redirectTo={location.pathname + location.search} />
       <div className="flex gap-2">
         <Button
           look="primary"

@@ -3,6 +3,7 @@ import { Navigate, useSearch } from '@tanstack/react-router'
 import { ApiError } from '../../../api/api-error.ts'
 import { api, unwrap } from '../../../api/client.ts'
 import { sessionQuery } from '../../../api/session.ts'
+import { StepUpPrompt } from '../../../shell/step-up-prompt.tsx'
 import { oauth } from '../../../strings/oauth.ts'
 import { ErrorNote } from '../../../ui/error-note.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
@@ -58,6 +59,7 @@ const ConsentPage = () => {
         <p className="mt-1 text-muted">{oauth.unverified}</p>
       </div>
       <Decision request={request} firstOrg={session.data?.active_org?.id} />
+      <StepUpPrompt />
     </PublicPage>
   )
 }

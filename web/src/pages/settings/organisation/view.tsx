@@ -1,7 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
+import { LeaveOrg } from '../../../shell/leave-org.tsx'
 import { organisation } from '../../../strings/settings.ts'
+import { shell } from '../../../strings/shell.ts'
 import { Button } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
@@ -53,6 +55,14 @@ const OrganisationPage = () => {
       <ErrorNote error={error} />
       {org ? <General key={org.id} org={org} /> : !error && <Skeleton className="h-80 w-full" />}
       <SessionPolicy />
+      {org && (
+        <Section
+          danger
+          title={shell.leaveOrg}
+          description={shell.leaveHelp}
+          actions={<LeaveOrg id={org.id} name={org.name} look="danger" />}
+        />
+      )}
       {org && <Deletion org={org} />}
     </Page>
   )

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import type { operations } from '../../../api/schema.gen.ts'
 import { team } from '../../../strings/settings.ts'
-import { StatusDot } from '../../../ui/badge.tsx'
+import { Badge, StatusDot } from '../../../ui/badge.tsx'
 import { Button } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { EmptyState } from '../../../ui/empty-state.tsx'
@@ -59,7 +59,16 @@ const InvitationActions = ({ invitation: { id, email } }: { invitation: Invitati
 }
 
 const columns: Column<Invitation>[] = [
-  { id: 'email', header: team.email, cell: ({ email }) => email },
+  {
+    id: 'email',
+    header: team.email,
+    cell: ({ email, sso_exempt }) => (
+      <div className="flex flex-wrap items-center gap-x-1.5 py-1">
+        <span className="truncate">{email}</span>
+        {sso_exempt && <Badge>{team.ssoExempt}</Badge>}
+      </div>
+    ),
+  },
   { id: 'role', header: team.role, className: 'w-28 capitalize', cell: ({ role }) => role },
   {
     id: 'status',

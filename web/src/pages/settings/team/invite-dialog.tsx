@@ -1,9 +1,10 @@
-import { useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { api, unwrap } from '../../../api/client.ts'
 import type { Role } from '../../../api/session.ts'
 import { team } from '../../../strings/settings.ts'
 import { ui } from '../../../strings/ui.ts'
 import { Button } from '../../../ui/button.tsx'
+import { Checkbox } from '../../../ui/checkbox.tsx'
 import { Dialog } from '../../../ui/dialog.tsx'
 import { Field } from '../../../ui/field.tsx'
 import { Input } from '../../../ui/input.tsx'
@@ -11,17 +12,20 @@ import { Select } from '../../../ui/select.tsx'
 import { Form } from '../../../ui/templates.tsx'
 import { toast } from '../../../ui/toasts.tsx'
 import { useDraft } from '../../../ui/use-draft.ts'
+import { ssoQuery } from '../../security/sso/settings.ts'
 import { useSubmit } from '../../sign-in/use-submit.ts'
 import { explainedRoles } from './roles.ts'
 
 export const InviteDialog = ({ open, onClose }: { open: boolean; onClose: () => void }) => {
   const client = useQueryClient()
-  const draft = useDraft('invite', { email: '', role: 'developer' as Role })
+  const draft = useDraft('invite', { email: '', role: 'developer' as Role, exempt: false })
+  const { data: sso } = useQuery({ ...ssoQuery, enabled: open })
   const form = useSubmit()
-  const { email, role } = draft.value
+  const { email, role, exempt } = draft.value
   const send = () =>
     form.submit(async () => {
-      const invitation = await unwrap(api.POST('/api/internal/team/invite', { body: { email, role } }))
+      const body = { email, role, sso_exempt: sso?.enforced === true && exempt }
+      const invitation = await unwrap(api.POST('/api/internal/team/invite', { body }))
       toast(team.invited(invitation.email))
       draft.forget()
       onClose()
@@ -53,6 +57,13 @@ export const InviteDialog = ({ open, onClose }: { open: boolean; onClose: () => 
             className="w-full"
           />
         </Field>
+        {sso?.enforced && (
+          <Checkbox
+            label={team.inviteExempt}
+            checked={exempt}
+            onChecked={(checked) => draft.change({ exempt: checked })}
+          />
+        )}
       </Form>
     </Dialog>
   )

@@ -16,7 +16,7 @@ export const MemberActions = ({ member, primaryOwnerId }: Props) => {
   const client = useQueryClient()
   const user = useUser()
   const isOwner = can(useRole(), 'requireOwnerSession')
-  const [asked, setAsked] = useState<'remove' | 'transfer'>()
+  const [asked, setAsked] = useState<'remove' | 'transfer' | 'exempt'>()
   if (!isOwner || member.user_id === user.id) return null
   const close = () => setAsked(undefined)
   const remove = async () => {
@@ -28,6 +28,13 @@ export const MemberActions = ({ member, primaryOwnerId }: Props) => {
     await unwrap(api.POST('/api/internal/org/transfer-ownership', { body: { user_id: member.user_id } }))
     toast(team.transferred(member.name))
     await client.invalidateQueries()
+  }
+  const { sso_exempt: exempt } = member
+  const changeExemption = async () => {
+    const body = { id: member.id, sso_exempt: !exempt }
+    await unwrap(api.PATCH('/api/internal/team/members', { body }))
+    toast(exempt ? team.exemptionEnded(member.name) : team.exempted(member.name))
+    await client.invalidateQueries({ queryKey: ['team'] })
   }
   return (
     <>
@@ -42,10 +49,23 @@ export const MemberActions = ({ member, primaryOwnerId }: Props) => {
           </button>
         }
         items={[
+          ...(exempt || member.sso_access !== 'any'
+            ? [{ label: exempt ? team.endExemption : team.exempt, onSelect: () => setAsked('exempt') }]
+            : []),
           { label: team.transfer, onSelect: () => setAsked('transfer'), disabled: primaryOwnerId !== user.id },
           { label: team.remove, danger: true, onSelect: () => setAsked('remove'), disabled: member.primary_owner },
         ]}
       />
+      <ConfirmDialog
+        open={asked === 'exempt'}
+        onClose={close}
+        title={exempt ? team.endExemptionTitle(member.name) : team.exemptTitle(member.name)}
+        action={exempt ? team.endExemption : team.exempt}
+        danger={false}
+        onConfirm={changeExemption}
+      >
+        {exempt ? team.endExemptionHelp : team.exemptHelp}
+      </ConfirmDialog>
       <ConfirmDialog
         open={asked === 'remove'}
         onClose={close}

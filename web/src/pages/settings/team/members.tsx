@@ -15,10 +15,12 @@ const columnsFor = (userId: string, primaryOwnerId: string | undefined): Column<
     header: team.person,
     cell: (member) => (
       <div className="max-w-32 py-1 sm:max-w-none">
-        <div className="flex items-center gap-1.5">
+        <div className="flex flex-wrap items-center gap-x-1.5">
           <span className="truncate font-medium">{member.name}</span>
           {member.user_id === userId && <Badge>{team.you}</Badge>}
           {member.primary_owner && <Badge tone="info">{team.primary}</Badge>}
+          {member.sso_exempt && <Badge>{team.ssoExempt}</Badge>}
+          {member.sso_access === 'none' && <Badge tone="warn">{team.ssoClosed}</Badge>}
         </div>
         <div className="truncate text-muted text-xs">{member.email}</div>
       </div>

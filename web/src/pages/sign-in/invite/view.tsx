@@ -5,12 +5,14 @@ import { ApiError } from '../../../api/api-error.ts'
 import { api, unwrap } from '../../../api/client.ts'
 import type { operations } from '../../../api/schema.gen.ts'
 import { sessionQuery } from '../../../api/session.ts'
+import { StepUpPrompt } from '../../../shell/step-up-prompt.tsx'
 import { signIn } from '../../../strings/sign-in.ts'
 import { Button, buttonClasses } from '../../../ui/button.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
 import { enterAt } from '../enter.ts'
 import { PublicPage } from '../public-page.tsx'
+import { SignInError } from '../steps/sign-in-error.tsx'
 import { useSubmit } from '../use-submit.ts'
 
 type Invitation = operations['getApiAuthInvitation']['responses'][200]['content']['application/json']
@@ -30,7 +32,8 @@ const Answer = ({ token, onDeclined }: AnswerProps) => {
     })
   return (
     <>
-      <ErrorNote error={form.rest} />
+      <SignInError error={form.rest} redirectTo="/" />
+      <StepUpPrompt />
       <div className="flex gap-2">
         <Button look="primary" busy={form.busy} onClick={accept}>
           {signIn.accept}

@@ -9,11 +9,12 @@ import { enterAt } from '../enter.ts'
 import { useSubmit } from '../use-submit.ts'
 
 const NewOrgPage = () => {
-  const draft = useDraft('new-org', { name: '' })
+  const draft = useDraft('new-org', { name: '', slug: '' })
   const form = useSubmit()
+  const { name, slug } = draft.value
   const send = () =>
     form.submit(async () => {
-      await unwrap(api.POST('/api/internal/org', { body: draft.value }))
+      await unwrap(api.POST('/api/internal/org', { body: { name, ...(slug !== '' && { slug }) } }))
       draft.forget()
       enterAt('/')
     })
@@ -29,11 +30,10 @@ const NewOrgPage = () => {
         }
       >
         <Field label={signIn.orgName} help={signIn.orgHelp} error={form.fault('name')}>
-          <Input
-            name="name"
-            value={draft.value.name}
-            onChange={(event) => draft.change({ name: event.target.value })}
-          />
+          <Input name="name" value={name} onChange={(event) => draft.change({ name: event.target.value })} />
+        </Field>
+        <Field label={signIn.orgSlug} help={signIn.orgSlugHelp} error={form.fault('slug')}>
+          <Input name="slug" value={slug} onChange={(event) => draft.change({ slug: event.target.value })} />
         </Field>
       </Form>
     </Page>

@@ -3,6 +3,7 @@ import { signIn } from '../../../strings/sign-in.ts'
 import { enterAt } from '../enter.ts'
 import { PublicPage } from '../public-page.tsx'
 import { FactorStep } from '../steps/factor-step.tsx'
+import { proveFactor } from '../steps/outcome.ts'
 
 /** The last step after a sign-in with a provider, which sends the browser here. */
 const SecondFactorPage = () => {
@@ -11,10 +12,9 @@ const SecondFactorPage = () => {
   return (
     <PublicPage title={signIn.factorTitle}>
       <FactorStep
-        challengeId={challengeId}
         redirectTo={undefined}
         onRestart={() => void navigate({ to: '/login' })}
-        onDone={(done) => enterAt(done.redirect_to)}
+        onProof={(proof) => proveFactor(challengeId, proof, (done) => enterAt(done.redirect_to))}
       />
     </PublicPage>
   )

@@ -1,5 +1,4 @@
 import { useState } from 'react'
-import { api, unwrap } from '../../../api/client.ts'
 import { signIn } from '../../../strings/sign-in.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Field } from '../../../ui/field.tsx'
@@ -7,35 +6,27 @@ import { CodeInput } from '../../../ui/input.tsx'
 import { toast } from '../../../ui/toasts.tsx'
 import { PublicForm } from '../public-page.tsx'
 import { useSubmit } from '../use-submit.ts'
-import type { SignedIn } from './outcome.ts'
 import { SignInError } from './sign-in-error.tsx'
 
 type Props = {
-  challengeId: string
   sentTo: string
   redirectTo: string | undefined
   onRestart: () => void
-  onFactor: (challengeId: string) => void
-  onDone: (done: SignedIn) => void
+  onCode: (code: string) => Promise<void>
+  onResend: () => Promise<unknown>
 }
 
-export const CodeStep = ({ challengeId, sentTo, redirectTo, onRestart, onFactor, onDone }: Props) => {
+/** The code that was mailed. What it is for, the caller knows. */
+export const CodeStep = ({ sentTo, redirectTo, onRestart, onCode, onResend }: Props) => {
   const [code, setCode] = useState('')
   const form = useSubmit()
-  const send = () =>
-    form.submit(async () => {
-      const body = { challenge_id: challengeId, code }
-      const done = await unwrap(api.POST('/api/auth/login/code', { body }))
-      if (done.status === 'two_factor_required') onFactor(done.challenge_id)
-      else onDone(done)
-    })
   const resend = () =>
     form.submit(async () => {
-      await unwrap(api.POST('/api/auth/login/resend', { body: { challenge_id: challengeId } }))
+      await onResend()
       toast(signIn.resent)
     })
   return (
-    <PublicForm onSubmit={send}>
+    <PublicForm onSubmit={() => form.submit(() => onCode(code))}>
       <p className="text-muted text-sm">{signIn.codeSent(sentTo)}</p>
       <Field label={signIn.code} error={form.fault('code')}>
         <CodeInput name="code" autoFocus value={code} onChange={(event) => setCode(event.target.value)} />

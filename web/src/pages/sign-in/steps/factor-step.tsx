@@ -1,5 +1,4 @@
 import { useState } from 'react'
-import { api, unwrap } from '../../../api/client.ts'
 import { signIn } from '../../../strings/sign-in.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Field } from '../../../ui/field.tsx'
@@ -7,27 +6,26 @@ import { CodeInput } from '../../../ui/input.tsx'
 import { toast } from '../../../ui/toasts.tsx'
 import { PublicForm } from '../public-page.tsx'
 import { useSubmit } from '../use-submit.ts'
-import type { SignedIn } from './outcome.ts'
 import { SignInError } from './sign-in-error.tsx'
 
+export type FactorProof = { code: string } | { backup_code: string }
+
 type Props = {
-  challengeId: string
   redirectTo: string | undefined
   onRestart: () => void
-  onDone: (done: SignedIn) => void
+  /** Returns how many backup codes are left. */
+  onProof: (proof: FactorProof) => Promise<number | undefined>
 }
 
-export const FactorStep = ({ challengeId, redirectTo, onRestart, onDone }: Props) => {
+/** The code of the authenticator app, or a backup code. What it is for, the caller knows. */
+export const FactorStep = ({ redirectTo, onRestart, onProof }: Props) => {
   const [backup, setBackup] = useState(false)
   const [code, setCode] = useState('')
   const form = useSubmit()
   const send = () =>
     form.submit(async () => {
-      const proof = backup ? { backup_code: code } : { code }
-      const done = await unwrap(api.POST('/api/auth/login/2fa', { body: { challenge_id: challengeId, ...proof } }))
-      const left = done.backup_codes_left
+      const left = await onProof(backup ? { backup_code: code } : { code })
       if (backup && left !== undefined) toast(signIn.backupLeft(left))
-      onDone(done)
     })
   return (
     <PublicForm onSubmit={send}>

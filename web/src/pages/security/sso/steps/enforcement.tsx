@@ -50,6 +50,9 @@ export const Enforcement = ({ settings }: { settings: SsoSettings }) => {
         onConfirm={confirm}
       >
         {enforced ? sso.stopEffect : sso.enforceEffect}
+        {!enforced && settings.members_outside_domains > 0 && (
+          <p className="mt-2 font-medium text-text">{sso.outsideDomains(settings.members_outside_domains)}</p>
+        )}
       </ConfirmDialog>
     </Section>
   )
