@@ -107,6 +107,13 @@ export const isStore = (file: string): boolean => /(^|\/)store(\/[\w-]+)?\.ts$/.
 const addressReaders = new Set(['http/caller-address.ts', 'http/this-machine.ts'])
 const readsAddress = /\bremoteAddress\b|x-forwarded-for|\brequest\.ips?\b/i
 
+/** A limit per address that names its own bucket would count the single addresses of IPv6. */
+const namesByAddress = /\b(address|ip|source|callerAddress\([^()]*\))\s*\?\?\s*'unknown'/
+
+/** Every other check of a password would forget the limits on guessing it. */
+const passwordCheckers = new Set(['accounts/passwords.ts', 'signin/prove-password.ts'])
+const checksPassword = /\bverifyPassword\b|\bpasswords\.matches\b/
+
 /** A running process that prepared `select *` fails once a migration adds a column. */
 const everyColumn = /\b(select|returning)\s+([\w]+\.)?\*|,\s*\w+\.\*/i
 
@@ -126,6 +133,12 @@ const contentFaults = (file: string, text: string): string[] => {
   }
   if (moduleOf(file)?.startsWith('http') && !addressReaders.has(file) && readsAddress.test(text)) {
     faults.push(`${file} reads the address of a connection: use callerAddress or fromThisMachine`)
+  }
+  if (!passwordCheckers.has(file) && checksPassword.test(text)) {
+    faults.push(`${file} checks a password: use ProvePassword`)
+  }
+  if (file !== 'ground/ip-address.ts' && namesByAddress.test(text)) {
+    faults.push(`${file} counts a single address: use bucketsPerAddress or countedNetworks`)
   }
   if (/(^|\/)(utils?|common|helpers?|services?|types|misc)(\/|\.ts$)/.test(file)) {
     faults.push(`${file} has a name that hides its purpose`)

@@ -72,6 +72,8 @@ describe('contents', () => {
     ['the address of a connection', 'http/v1/a.ts', 'request.socket.remoteAddress'],
     ['a forwarded address', 'http/a.ts', "headers['x-forwarded-for']"],
     ["the framework's address", 'http/dev/a.ts', 'request.ip'],
+    ['a check of a password without its limits', 'team/a.ts', 'await passwords.matches(stored, given, ip)'],
+    ['a limit on single addresses', 'oauth/a.ts', "const source = address ?? 'unknown'"],
     ['a name that hides the purpose', 'keys/utils.ts', ''],
   ])('%s is a fault', (_, file, text) => {
     expect(faultsOf({ [file]: text })).toHaveLength(1)

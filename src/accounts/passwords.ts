@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { hash, verify } from '@node-rs/argon2'
 import { Failure } from '../ground/errors.ts'
+import { makeAddressTurns } from './address-turns.ts'
 
 /** argon2id with OWASP's recommended parameters: 19 MiB of memory, two iterations, one degree of parallelism. */
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
@@ -14,49 +15,38 @@ const defaultAtOnce = 2
 /** A second of hashing, roughly. More would only make callers wait until they give up. */
 const defaultWaiting = 100
 
+/** Every call names the address that it works for, because addresses take turns. */
 export interface Passwords {
-  hash(password: string): Promise<string>
+  hash(password: string, address: string | null): Promise<string>
   /** False without a stored hash, after the same work as with one. */
-  matches(stored: string | null, password: string): Promise<boolean>
+  matches(stored: string | null, password: string, address: string | null): Promise<boolean>
 }
 
 type Options = { atOnce?: number; waiting?: number; hash?: typeof hashPassword; verify?: typeof verifyPassword }
 
-/** Hashes passwords, a few at a time. Beyond the limits a call is refused. */
+/** Hashes passwords, a few at a time. Beyond the limits, calls of the address with the most are refused. */
 export const makePasswords = (options: Options = {}): Passwords => {
   const { atOnce = defaultAtOnce, waiting = defaultWaiting } = options
   const { hash: make = hashPassword, verify: check = verifyPassword } = options
-  let running = 0
-  const queue: (() => void)[] = []
+  const refusal = (): Failure =>
+    new Failure('RATE_LIMITED', { message: 'Too many attempts. Try again later.', retryAfter: 5 })
+  const run = makeAddressTurns({ atOnce, waiting, refusal })
 
-  const run = async <T>(work: () => Promise<T>): Promise<T> => {
-    if (running >= atOnce) {
-      if (queue.length >= waiting) {
-        throw new Failure('RATE_LIMITED', { message: 'Too many attempts. Try again later.', retryAfter: 5 })
-      }
-      await new Promise<void>((resolve) => queue.push(resolve))
-    } else running++
-    try {
-      return await work()
-    } finally {
-      const next = queue.shift()
-      if (next) next()
-      else running--
-    }
-  }
-
-  /** A hash of a password that nobody knows. Made on first use. */
+  /** A hash of a password that nobody knows. Made on first use, and again if that failed. */
   let unknown: Promise<string> | undefined
   const nobodys = (): Promise<string> => {
-    unknown ??= make(randomBytes(32).toString('base64url'))
+    unknown ??= make(randomBytes(32).toString('base64url')).catch((error) => {
+      unknown = undefined
+      throw error
+    })
     return unknown
   }
 
   return {
-    hash: (password) => run(() => make(password)),
-    matches: async (stored, password) => {
+    hash: (password, address) => run(address, () => make(password)),
+    matches: async (stored, password, address) => {
       const compared = stored ?? (await nobodys())
-      const matches = await run(() => check(compared, password))
+      const matches = await run(address, () => check(compared, password))
       return stored !== null && matches
     },
   }

@@ -7,6 +7,7 @@ import type { Caller, TenantState } from '../keys/caller.ts'
 import type { Callers } from '../keys/callers.ts'
 import type { ScopeName } from '../keys/scopes.ts'
 import type { BucketState, Limiter } from '../limits/limiter.ts'
+import { bucketsPerAddress, refusedUntil } from '../limits/per-address.ts'
 import { readReference, type TenantsByReference } from '../tenants/by-reference.ts'
 
 export type Admitted = {
@@ -89,11 +90,10 @@ export const makeAdmission = ({ callers, tenants, limiter, clock }: Needs): Admi
     const caller = key === undefined ? undefined : await callers.find(key, now)
     if (caller) return caller
     // Failed attempts are limited per address. A valid key from the same address is not affected.
-    const failures = { name: `{auth}:${address ?? 'unknown'}`, limit: failuresPerMinute, windowMs: minute }
-    const taken = await limiter?.take([failures], now)
-    if (taken && !taken.allowed) {
-      throw new Failure('RATE_LIMITED', { retryAfter: ((taken.states[0]?.resetAt ?? now) - now) / 1000 })
-    }
+    const limit = { limit: failuresPerMinute, windowMs: minute }
+    const buckets = bucketsPerAddress(address, limit, (network) => `{auth}:${network}`)
+    const until = refusedUntil(await limiter?.take(buckets, now))
+    if (until !== undefined) throw new Failure('RATE_LIMITED', { retryAfter: (until - now) / 1000 })
     throw new Failure('UNAUTHORIZED')
   }
 

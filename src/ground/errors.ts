@@ -226,6 +226,10 @@ export const catalogue = {
   INVALID_CODE: at(400, 'Invalid or expired code'),
   INVALID_TOKEN: at(400, 'This link is invalid or has expired'),
   CONFIRMATION_FAILED: at(403, 'The password is wrong'),
+  UNLOCK_REQUIRED: at(
+    429,
+    'Too many wrong passwords for this address. If it has an account, a link was mailed to it that lets you sign in. A browser that you have signed in with before still works.',
+  ),
   TWO_FACTOR_ENABLED: at(409, 'Two-factor authentication is already enabled'),
   TWO_FACTOR_NOT_ENABLED: at(409, 'Two-factor authentication is not enabled'),
   MAIL_UNAVAILABLE: at(503, 'The mail could not be sent. Try again in a few minutes.'),
@@ -275,6 +279,7 @@ export const dashboardCodes = new Set<Code>([
   'INVALID_CODE',
   'INVALID_TOKEN',
   'CONFIRMATION_FAILED',
+  'UNLOCK_REQUIRED',
   'TWO_FACTOR_ENABLED',
   'TWO_FACTOR_NOT_ENABLED',
   'MAIL_UNAVAILABLE',

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { contains, covers, formatRange, isLoopback, parseIp, parseRange } from './ip-address.ts'
+import { contains, countedNetworks, covers, formatRange, isLoopback, parseIp, parseRange } from './ip-address.ts'
 
 const v4 = fc.ipV4()
 const v6 = fc.ipV6().filter((text) => !text.includes('.') && isIP(text) === 6)
@@ -69,4 +69,15 @@ test.each([
 test('isLoopback recognises IPv4, IPv6 and IPv4-mapped addresses', () => {
   for (const text of ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1']) expect(isLoopback(text), text).toBe(true)
   for (const text of ['128.0.0.1', '::2', '10.0.0.1', 'localhost', '', undefined]) expect(isLoopback(text)).toBe(false)
+})
+
+test.each([
+  ['203.0.113.9', ['203.0.113.9 x1']],
+  ['::ffff:203.0.113.9', ['203.0.113.9 x1']],
+  ['2001:db8:1:2:3:4:5:6', ['2001:db8:1:2::/64 x1', '2001:db8:1::/48 x10']],
+  ['2001:DB8:1:2::', ['2001:db8:1:2::/64 x1', '2001:db8:1::/48 x10']],
+  ['::1', ['::/64 x1', '::/48 x10']],
+  [null, ['unknown x1']],
+])('R-56 limits count %s in its networks', (address, networks) => {
+  expect(countedNetworks(address).map(({ name, times }) => `${name} x${times}`)).toEqual(networks)
 })

@@ -49,3 +49,22 @@ export const covers = (outer: IpRange, inner: IpRange): boolean =>
 
 export const isLoopback = (text: string | undefined): boolean =>
   text !== undefined && parseIp(text)?.range() === 'loopback'
+
+/** A network that limits per address count. Its limit is `times` the limit of one address. */
+export type CountedNetwork = { name: string; times: number }
+
+/**
+ * What limits per address count a caller by. One IPv6 client has a whole /64, so counting single addresses would limit
+ * nothing. A site has up to a /48, which is counted as well, at ten times the limit. Callers without a readable address
+ * are counted together.
+ */
+export const countedNetworks = (address: string | null): [CountedNetwork, ...CountedNetwork[]] => {
+  const parsed = address === null ? undefined : parseIp(address)
+  if (!parsed) return [{ name: address ?? 'unknown', times: 1 }]
+  if (parsed.kind() === 'ipv4') return [{ name: parsed.toString(), times: 1 }]
+  const network = (bits: number): string => formatRange({ address: maskTo(parsed, bits), bits })
+  return [
+    { name: network(64), times: 1 },
+    { name: network(48), times: 10 },
+  ]
+}

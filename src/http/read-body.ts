@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../ground/errors.ts'
+import { countedNetworks } from '../ground/ip-address.ts'
 import { callerAddress, type ProxyTrust } from './caller-address.ts'
 import { bodyTooLarge, malformed } from './envelope.ts'
 import type { Uploads } from './uploads.ts'
@@ -32,7 +33,7 @@ export const makeReadBody =
     const announced = Number(request.headers['content-length'])
     if (announced > limit) return Promise.reject(refuseBody(documented))
     const user = request.admitted?.caller.keyId ?? request.signedIn?.userId
-    const caller = user ?? callerAddress(request.raw, proxies) ?? 'unknown'
+    const caller = user ?? countedNetworks(callerAddress(request.raw, proxies))[0].name
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = []
       let length = 0

@@ -2,8 +2,11 @@
 import { z } from 'zod'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
+import { sha256Hex } from '../ground/crypto.ts'
 import { newId } from '../ground/ids.ts'
+import { countedNetworks } from '../ground/ip-address.ts'
 import type { Limiter } from '../limits/limiter.ts'
+import { bucketsPerAddress, refusedUntil } from '../limits/per-address.ts'
 import { OAuthError } from './oauth-error.ts'
 import { isRedirectUri } from './redirect-uri.ts'
 import { insertClient } from './store/client-rows.ts'
@@ -37,6 +40,9 @@ export type RegisteredClient = {
 
 export type RegisterClient = (metadata: unknown, address: string | null) => Promise<RegisteredClient>
 
+/** The widest network of an address, as a hash: it only has to tell sources apart. */
+const sourceOf = (address: string | null): string => sha256Hex(countedNetworks(address).at(-1)?.name ?? '').slice(0, 32)
+
 const lacks = (given: string[] | undefined, needed: string): boolean => given !== undefined && !given.includes(needed)
 
 const read = (metadata: unknown): { name: string; redirectUris: string[] } => {
@@ -63,10 +69,11 @@ type Needs = { db: Db; clock: Clock; limiter: Limiter | undefined }
 
 export const makeRegisterClient = ({ db, clock, limiter }: Needs): RegisterClient => {
   const countRegistration = async (address: string | null): Promise<void> => {
-    const bucket = { name: `{oauth}:register:${address ?? 'unknown'}`, limit: perHour, windowMs: hourMs }
-    const taken = await limiter?.take([bucket], clock.millis())
-    if (!taken || taken.allowed) return
-    const retryAfter = ((taken.states[0]?.resetAt ?? 0) - clock.millis()) / 1_000
+    const limit = { limit: perHour, windowMs: hourMs }
+    const buckets = bucketsPerAddress(address, limit, (network) => `{oauth}:register:${network}`)
+    const until = refusedUntil(await limiter?.take(buckets, clock.millis()))
+    if (until === undefined) return
+    const retryAfter = (until - clock.millis()) / 1_000
     throw new OAuthError('temporarily_unavailable', 'Too many registrations from this address. Try again later.', {
       status: 429,
       retryAfter,
@@ -78,13 +85,7 @@ export const makeRegisterClient = ({ db, clock, limiter }: Needs): RegisterClien
     await countRegistration(address)
     const at = clock.now()
     const id = newId('oauthClient', at.getTime())
-    const staleBefore = new Date(at.getTime() - hourMs)
-    if (!(await db.row(insertClient, { id, name, redirectUris, at, staleBefore, maxUnused }))) {
-      throw new OAuthError('temporarily_unavailable', 'Too many clients wait for their first use. Try again later.', {
-        status: 429,
-        retryAfter: 600,
-      })
-    }
+    await db.change(insertClient, { id, name, redirectUris, source: sourceOf(address), at, maxUnused })
     return {
       client_id: id,
       client_name: name,

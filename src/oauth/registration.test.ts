@@ -104,34 +104,40 @@ test('AD-146 an address registers twenty clients an hour', async () => {
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(3_500)
 })
 
-test('AD-146 thousands of registrations leave a thousand clients, and make way after an hour', async () => {
-  const used = await person(t, { orgId: (await t.org()).org.id, role: 'owner' })
-  const [membership] = await t.database.sql<{ org_id: string }>('select org_id from memberships where user_id = $1', [
-    used.userId,
-  ])
-  const orgId = membership?.org_id as string
-  const kept = await getTokens(t, { cookie: used.cookie, orgId, scopes: ['read:usage'] })
+test('AD-146 R-56 thousands of registrations from one network leave a thousand clients, and refuse or remove nobody else', async () => {
+  const org = (await t.org()).org.id
+  const used = await person(t, { orgId: org, role: 'owner' })
+  const kept = await getTokens(t, { cookie: used.cookie, orgId: org, scopes: ['read:usage'] })
+  const from = (address: string) =>
+    t.ask('POST', '/api/oauth/register', {
+      body: { redirect_uris: ['https://example.com/cb'] },
+      headers: { 'x-forwarded-for': address },
+    })
+  const honest = await from('203.0.113.7')
+  await from('2001:db8:1:1::1')
   await t.database.sql(
-    `insert into oauth_clients (id, name, redirect_uris, created_at)
-     select 'oac_' || lpad(n::text, 26, '0'), 'x', '{https://example.com}', $1 from generate_series(1, 999) as n
-     on conflict do nothing`,
+    `insert into oauth_clients (id, name, redirect_uris, created_at, source)
+     select 'oac_' || lpad(n::text, 26, '0'), 'x', '{https://example.com}', $1,
+       (select source from oauth_clients where used_at is null order by created_at desc, id desc limit 1)
+     from generate_series(1, 1200) as n`,
     [t.service.clock.now()],
   )
-  const replies = await Promise.all(
-    Array.from({ length: 20 }, () => register({ redirect_uris: ['https://example.com/cb'] })),
-  )
-  expect(replies.some(({ status }) => status === 429)).toBe(true)
-  expect((await register({ redirect_uris: ['https://example.com/cb'] })).body).toEqual({
-    error: 'temporarily_unavailable',
-    error_description: 'Too many clients wait for their first use. Try again later.',
-  })
-  await advance(3_600)
-  const clientId = await registerClient(t)
-  expect(await clients()).toBe(2)
-  expect((await t.ask('GET', '/api/v1/usage', { key: kept.access })).status).toBe(401)
-  // The client that waited for less than an hour, and the one that a person allowed, are still there.
-  const id = await openRequest(t, used.cookie, clientId, newPkce(), { scope: 'read:usage' })
-  expect(id).not.toBe('')
+  const flood = await Promise.all(Array.from({ length: 20 }, (_, n) => from(`2001:db8:1:${n}::1`)))
+  expect(flood.map(({ status }) => status)).toEqual(Array(20).fill(201))
+  const others = await Promise.all(Array.from({ length: 20 }, (_, n) => from(`203.0.113.${n + 10}`)))
+  expect(others.map(({ status }) => status)).toEqual(Array(20).fill(201))
+  await from('203.0.113.8')
+  const [unused] = await t.database.sql('select count(*)::int as n from oauth_clients where used_at is null')
+  expect(unused?.n).toBe(1_000)
+  for (const { body } of [honest, ...others]) {
+    const wish = { scope: 'read:usage', redirect_uri: 'https://example.com/cb' }
+    expect(await openRequest(t, used.cookie, body.client_id, newPkce(), wish)).not.toBe('')
+  }
+  // The client that a person allowed keeps its grant, and no trace of who registered it.
+  expect((await t.ask('GET', '/api/v1/usage', { key: kept.access })).status).toBe(200)
+  expect(await t.database.sql('select distinct source from oauth_clients where used_at is not null')).toEqual([
+    { source: null },
+  ])
 })
 
 test('AD-146 AD-147 the hourly task deletes what expired, and clients that nobody uses', async () => {

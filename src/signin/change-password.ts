@@ -10,8 +10,10 @@ import { Failure } from '../ground/errors.ts'
 import type { Background } from './background.ts'
 import { actorFrom, type From } from './complete-sign-in.ts'
 import type { HandOverMail } from './hand-over-mail.ts'
+import type { KnownDevices } from './known-devices.ts'
 import { passwordChangedMail, resetPasswordMail } from './mail-templates.ts'
 import { checkPassword } from './password-rule.ts'
+import type { ProvePassword } from './prove-password.ts'
 import { newToken } from './sign-in-code.ts'
 import { dropChallenges } from './store/challenge-rows.ts'
 import { dropResets, findReset, insertReset, useReset } from './store/code-rows.ts'
@@ -23,7 +25,8 @@ const linkMinutes = 60
 export interface ChangePassword {
   /** Mails a link after the response, if there is such an account. */
   forgot(email: string): void
-  reset(given: { token: string; password: string }, from: From): Promise<void>
+  /** Returns the cookie that makes the browser known to the account: the mailed link has proven the person. */
+  reset(given: { token: string; password: string }, from: From): Promise<string>
   change(
     owner: { userId: string; sessionId: string; orgId: string | null },
     given: { current: string; next: string },
@@ -35,6 +38,8 @@ type Needs = {
   db: Db
   clock: Clock
   passwords: Passwords
+  provePassword: Pick<ProvePassword, 'inSession'>
+  devices: Pick<KnownDevices, 'remember'>
   throttle: Throttle
   mail: HandOverMail
   background: Background
@@ -44,7 +49,8 @@ type Needs = {
 }
 
 export const makeChangePassword = (needs: Needs): ChangePassword => {
-  const { db, clock, passwords, throttle, mail, background, recordPersonal, endPrograms, baseUrl } = needs
+  const { db, clock, passwords, provePassword, devices, throttle, mail, background } = needs
+  const { recordPersonal, endPrograms, baseUrl } = needs
 
   const announce = ({ email, default_org_id: orgId }: AccountRow): void =>
     background.run('password notice', () => mail(email, orgId, passwordChangedMail(baseUrl())))
@@ -76,7 +82,7 @@ export const makeChangePassword = (needs: Needs): ChangePassword => {
     const known = await db.row(findReset, { tokenHash, now: clock.now() })
     if (!known) throw new Failure('INVALID_TOKEN')
     checkPassword(password, known.email, 'password')
-    const passwordHash = await passwords.hash(password)
+    const passwordHash = await passwords.hash(password, from.ip)
     const account = await db.tx(async (tx) => {
       const used = await tx.row(useReset, { tokenHash, now: clock.now() })
       const found = used && (await tx.row(findAccount, { userId: used.user_id }))
@@ -90,22 +96,15 @@ export const makeChangePassword = (needs: Needs): ChangePassword => {
       return found
     })
     announce(account)
+    return devices.remember(account.id, from.device)
   }
 
   const change: ChangePassword['change'] = async ({ userId, sessionId, orgId }, { current, next }, from) => {
     const account = await db.row(findAccount, { userId })
     if (!account) throw new Failure('UNAUTHORIZED')
     checkPassword(next, account.email, 'new_password')
-    const attempt = await throttle.attempt({ email: account.email, ip: from.ip })
-    try {
-      if (!(await passwords.matches(account.password_hash, current))) {
-        await attempt.failed()
-        throw new Failure('CONFIRMATION_FAILED')
-      }
-    } finally {
-      attempt.end()
-    }
-    const passwordHash = await passwords.hash(next)
+    if (!(await provePassword.inSession(account, current, from))) throw new Failure('CONFIRMATION_FAILED')
+    const passwordHash = await passwords.hash(next, from.ip)
     await db.tx(async (tx) => {
       const version = await store(tx, userId, passwordHash, from)
       await tx.rows(endSessions, { userId, id: null, butId: sessionId, providerOrgId: null })

@@ -4,10 +4,11 @@ import type { OpenedSession, Sessions } from '../accounts/sessions.ts'
 import { judgeEnforcement, type SsoRequired } from '../accounts/sso-enforcement.ts'
 import type { Actor } from '../audit/append.ts'
 import type { Tx } from '../db/pool.ts'
+import type { KnownDevices } from './known-devices.ts'
 import { type AccountRow, findFilingOrg, listMemberships } from './store/user-rows.ts'
 
-/** Where a request came from. */
-export type From = { ip: string | null; userAgent: string }
+/** Where a request came from. `device` is the cookie of a browser that has signed in before. */
+export type From = { ip: string | null; userAgent: string; device?: string | undefined }
 
 export const actorFrom = (userId: string, { ip, userAgent }: From): Actor => ({ kind: 'user', userId, ip, userAgent })
 
@@ -18,6 +19,8 @@ export type SignedIn = {
   activeOrgId: string | null
   /** The browser remembers an active org that the user does not belong to, or that is closed to the session. */
   foreignOrg: boolean
+  /** The cookie with which the browser is known to the account, if the person's own factors were proven. */
+  device: string | undefined
 }
 
 export type SignInDetails = {
@@ -37,14 +40,18 @@ export type CompleteSignIn = (
   details: SignInDetails,
 ) => Promise<SignedIn | SsoRequired>
 
-type Needs = { sessions: Pick<Sessions, 'begin'>; recordPersonal: RecordPersonal }
+type Needs = {
+  sessions: Pick<Sessions, 'begin'>
+  recordPersonal: RecordPersonal
+  devices: Pick<KnownDevices, 'remember'>
+}
 
 export const makeCompleteSignIn =
-  ({ sessions, recordPersonal }: Needs): CompleteSignIn =>
+  ({ sessions, recordPersonal, devices }: Needs): CompleteSignIn =>
   async (tx, { id, email, name }, { method, from, activeOrg, ssoOrgId = null }) => {
     const { required, breakGlass, closedOrgIds } = await judgeEnforcement(tx, id, ssoOrgId)
     if (required) return required
-    const session = await sessions.begin(tx, id, { method, ssoOrgId, ...from })
+    const session = await sessions.begin(tx, id, { method, ssoOrgId, ip: from.ip, userAgent: from.userAgent })
     const orgs = (await tx.rows(listMemberships, { userId: id })).filter((org) => !closedOrgIds.has(org.id))
     const filing = await tx.row(findFilingOrg, { userId: id })
     await recordPersonal(tx, filing?.org_id ?? null, {
@@ -59,5 +66,7 @@ export const makeCompleteSignIn =
       user: { id, email, name },
       activeOrgId: (remembered ?? orgs[0])?.id ?? null,
       foreignOrg: activeOrg !== undefined && remembered === undefined,
+      // An org's identity provider can sign in as the person any time. It must not gain guesses of their password.
+      device: ssoOrgId === null ? devices.remember(id, from.device) : undefined,
     }
   }

@@ -3,7 +3,7 @@ import type { Db } from '../db/pool.ts'
 import type { Background } from './background.ts'
 import type { From } from './complete-sign-in.ts'
 import { findFilingOrg } from './store/user-rows.ts'
-import { bucketOf, type Throttle } from './throttle.ts'
+import { addressBuckets, type Throttle } from './throttle.ts'
 
 export type FailedLogin = { userId: string; email: string; stage: 'password' | 'code' | '2fa' }
 
@@ -14,6 +14,7 @@ type Needs = { db: Db; audit: Audit; throttle: Throttle; background: Background 
 
 /** More entries of one attacker would only make the log hard to read. */
 const perHour = 10
+const hourMs = 3_600_000
 
 export const makeRecordFailedLogin =
   ({ db, audit, throttle, background }: Needs): RecordFailedLogin =>
@@ -21,7 +22,7 @@ export const makeRecordFailedLogin =
     background.run('recording a failed login', async () => {
       const filing = await db.row(findFilingOrg, { userId })
       if (!filing) return
-      if (!(await throttle.allowsStrictly(bucketOf('failed-logins', `${email} ${ip}`, perHour)))) return
+      if (!(await throttle.allowsStrictly(...addressBuckets('failed-logins', ip, perHour, hourMs, email)))) return
       await db.tx((tx) =>
         audit(tx, {
           orgId: filing.org_id,

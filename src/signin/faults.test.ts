@@ -60,7 +60,7 @@ const passwordHash = await hashPassword(goodPassword)
 const acme = await t.org()
 const person = () => addPerson(t, { orgId: acme.org.id, passwordHash })
 let addresses = 0
-const browser = () => openBrowser(t, `2001:db8:3::${(++addresses).toString(16)}`)
+const browser = () => openBrowser(t, `2001:db8:${(++addresses).toString(16)}::1`)
 const settled = () => t.service.people.background.drained()
 const flat = ({ status, body }: Reply) => [status, body]
 const lastCode = (): string => relay.codes.findLast((code) => code !== '') as string
@@ -110,6 +110,27 @@ describe('while no mail can be sent', () => {
     })
     await settled()
     expect(await t.database.sql('select 1 from login_challenges where user_id = $1', [userId])).toEqual([])
+  })
+
+  test('R-56 a link that unlocks sign-in is mailed once mail works again, not an hour later', async () => {
+    const { email, userId } = await person()
+    const guess = () => browser().post('/api/auth/login', { email, password: 'a wrong password' })
+    const links = () => t.database.sql('select 1 from account_unlocks where user_id = $1', [userId])
+    await whileDown(async () => {
+      for (let i = 0; i < 52; i++) await guess()
+      await settled()
+    })
+    expect(await links()).toEqual([])
+    await expect
+      .poll(async () => {
+        await guess()
+        await settled()
+        return links()
+      })
+      .toHaveLength(1)
+    await guess()
+    await settled()
+    expect(await links()).toHaveLength(1)
   })
 
   test('a resent login code fails clearly, and the former code keeps working', async () => {

@@ -1,5 +1,6 @@
 import { Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
+import { withoutEffect } from '../ground/request-context.ts'
 import type { SendServiceMail } from '../providers/email/service-mail.ts'
 import { HandoverError } from '../providers/handover.ts'
 import type { MailContent } from './mail-templates.ts'
@@ -14,7 +15,8 @@ export const makeHandOverMail =
   ({ send, log }: { send: SendServiceMail; log: Log }): HandOverMail =>
   async (to, orgId, content) => {
     try {
-      await send({ orgId, to, ...content })
+      // A mail alone is no effect: a request that fails after it can be repeated.
+      await withoutEffect(() => send({ orgId, to, ...content }))
     } catch (error) {
       if (!(error instanceof HandoverError)) throw error
       log.warn({ kind: error.kind, provider: error.provider, reason: error.message }, 'mail of the service failed')

@@ -22,7 +22,7 @@ const beta = await t.org({ name: 'Beta' })
 const passwordHash = await hashPassword(goodPassword)
 
 let addresses = 0
-const browser = () => openBrowser(t, `2001:db8::${(++addresses).toString(16)}`)
+const browser = () => openBrowser(t, `2001:db8:${(++addresses).toString(16)}::1`)
 const person = () => addPerson(t, { orgId: acme.org.id, role: 'developer', passwordHash })
 const advance = (seconds: number) => t.ask('POST', '/api/dev/clock', { body: { advance_seconds: seconds } })
 const settled = () => t.service.people.background.drained()
@@ -112,7 +112,7 @@ describe('sign-in with a password', () => {
     const shape = (reply: Reply) => [...flat(reply), Object.keys(reply.headers).sort()]
     for (const reply of replies) expect(shape(reply)).toEqual(shape(replies[0] as Reply))
     expect(flat(replies[0] as Reply)).toEqual(wrongPassword)
-    const ip = expect.stringMatching(/^2001:db8::/)
+    const ip = expect.stringMatching(/^2001:db8:\w+::1$/)
     expect(await failuresOf(userId)).toMatchObject([
       { actor_user_id: null, org_id: acme.org.id, resource_id: userId, metadata: { email, ip, stage: 'password' } },
     ])

@@ -2,7 +2,6 @@
  * What follows a right password: the mailed code, then the second factor of an account that has one. A challenge opens a
  * session, or steps up the one session that it was begun in.
  */
-import type { Passwords } from '../accounts/passwords.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { sameBytes } from '../ground/crypto.ts'
@@ -13,6 +12,7 @@ import type { ConfirmEmail } from './confirm-email.ts'
 import type { FailedLogin, RecordFailedLogin } from './failed-logins.ts'
 import type { HandOverMail } from './hand-over-mail.ts'
 import { loginCodeMail } from './mail-templates.ts'
+import type { ProvePassword } from './prove-password.ts'
 import type { FactorProof, SecondFactor } from './second-factor.ts'
 import { type Codes, maxTries } from './sign-in-code.ts'
 import {
@@ -25,7 +25,7 @@ import {
   replaceChallengeCode,
   tryChallenge,
 } from './store/challenge-rows.ts'
-import { type AccountRow, findAccountByEmail, lockAccount } from './store/user-rows.ts'
+import { type AccountRow, lockAccount } from './store/user-rows.ts'
 import { bucketOf, type SignInAttempt, type Throttle, tooManyAttempts, tooManyRequests } from './throttle.ts'
 
 const challengeMinutes = 10
@@ -64,7 +64,7 @@ export interface LoginChallenges {
 type Needs = {
   db: Db
   clock: Clock
-  passwords: Passwords
+  provePassword: Pick<ProvePassword, 'atSignIn'>
   codes: Codes
   throttle: Throttle
   mail: HandOverMail
@@ -79,7 +79,7 @@ const wrongCode = (): Failure => new Failure('UNAUTHORIZED', { flatMessage: 'Inv
 const purposeOf = (challengeId: string): string => `login ${challengeId}`
 
 export const makeLoginChallenges = (needs: Needs): LoginChallenges => {
-  const { db, clock, passwords, codes, throttle, mail, secondFactor, confirmEmail, recordFailedLogin } = needs
+  const { db, clock, provePassword, codes, throttle, mail, secondFactor, confirmEmail, recordFailedLogin } = needs
   const soon = (): Date => new Date(clock.millis() + challengeMinutes * 60_000)
 
   const lockedAccount = async (tx: Tx, userId: string): Promise<AccountRow> => {
@@ -117,35 +117,28 @@ export const makeLoginChallenges = (needs: Needs): LoginChallenges => {
   }
 
   const start: LoginChallenges['start'] = async ({ email, password, redirectTo, sessionId }, from) => {
-    const attempt = await throttle.attempt({ email, ip: from.ip })
-    try {
-      const account = await db.row(findAccountByEmail, { email })
-      const matches = await passwords.matches(account?.password_hash ?? null, password)
-      if (!account || !matches) {
-        await attempt.failed()
-        if (account) recordFailedLogin({ userId: account.id, email, stage: 'password' }, from)
-        throw wrongPassword()
-      }
-      await throttle.require(tooManyAttempts, bucketOf('login-mails', account.id, 60))
-      const code = codes.make()
-      const id = newId('challenge', clock.millis())
-      await mail(email, account.default_org_id, loginCodeMail(code))
-      const expiresAt = soon()
-      await db.change(insertChallenge, {
-        id,
-        userId: account.id,
-        sessionId,
-        method: 'credentials',
-        step: 'code',
-        codeHash: codes.hash(code, purposeOf(id)),
-        redirectTo,
-        at: clock.now(),
-        expiresAt,
-      })
-      return { challengeId: id, email, expiresAt }
-    } finally {
-      attempt.end()
+    const { right, account } = await provePassword.atSignIn({ email, password }, from)
+    if (!account || !right) {
+      if (account) recordFailedLogin({ userId: account.id, email, stage: 'password' }, from)
+      throw wrongPassword()
     }
+    await throttle.require(tooManyAttempts, bucketOf('login-mails', account.id, 60))
+    const code = codes.make()
+    const id = newId('challenge', clock.millis())
+    await mail(email, account.default_org_id, loginCodeMail(code))
+    const expiresAt = soon()
+    await db.change(insertChallenge, {
+      id,
+      userId: account.id,
+      sessionId,
+      method: 'credentials',
+      step: 'code',
+      codeHash: codes.hash(code, purposeOf(id)),
+      redirectTo,
+      at: clock.now(),
+      expiresAt,
+    })
+    return { challengeId: id, email, expiresAt }
   }
 
   const resend: LoginChallenges['resend'] = async (name) => {

@@ -82,6 +82,15 @@ export const resetPasswordMail = (baseUrl: string, token: string): MailContent =
     ignoreIt,
   ])
 
+export const unlockMail = (baseUrl: string, token: string): MailContent =>
+  composeMail('Unlock your account', [
+    { say: 'Someone has tried many wrong passwords for your account. New browsers cannot sign in at the moment.' },
+    { say: 'To sign in now, open this link in the browser that you want to use.' },
+    { button: 'Unlock this browser', url: `${baseUrl}/unlock?token=${token}` },
+    { small: 'The link is valid for two hours and works once. You still need your password.' },
+    { small: 'If you are not signing in, you can ignore this mail. Browsers that you have used before keep working.' },
+  ])
+
 export const passwordChangedMail = (baseUrl: string): MailContent =>
   composeMail('Your password was changed', [
     {

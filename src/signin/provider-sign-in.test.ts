@@ -32,7 +32,7 @@ afterAll(async () => {
 let counter = 0
 const newEmail = (): string => `provided${++counter}@example.com`
 let addresses = 0
-const browser = () => openBrowser(t, `2001:db8:2::${(++addresses).toString(16)}`)
+const browser = () => openBrowser(t, `2001:db8:${(++addresses).toString(16)}::1`)
 type Who = ReturnType<typeof browser>
 
 const pathOf = (url: string): string => url.replace(t.url, '')

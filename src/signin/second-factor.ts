@@ -1,5 +1,4 @@
 /** The second factor of an account: set-up, backup codes, and the check of a code. */
-import type { Passwords } from '../accounts/passwords.ts'
 import type { RecordPersonal } from '../accounts/personal-audit.ts'
 import type { Actor } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
@@ -8,6 +7,7 @@ import type { Vault } from '../ground/crypto.ts'
 import { Failure } from '../ground/errors.ts'
 import type { From } from './complete-sign-in.ts'
 import { actorFrom } from './complete-sign-in.ts'
+import type { ProvePassword } from './prove-password.ts'
 import { type Codes, newBackupCode, plainBackupCode } from './sign-in-code.ts'
 import {
   countBackupCodes,
@@ -44,7 +44,7 @@ type Needs = {
   clock: Clock
   vault: Vault
   codes: Codes
-  passwords: Passwords
+  provePassword: Pick<ProvePassword, 'inSession'>
   throttle: Throttle
   recordPersonal: RecordPersonal
 }
@@ -56,7 +56,7 @@ const backupPurpose = (userId: string): string => `backup ${userId}`
 const secretContext = (userId: string): string => `users ${userId} totp_secret`
 
 export const makeSecondFactor = (needs: Needs): SecondFactor => {
-  const { db, clock, vault, codes, passwords, throttle, recordPersonal } = needs
+  const { db, clock, vault, codes, provePassword, throttle, recordPersonal } = needs
 
   const accountOf = async (userId: string): Promise<AccountRow> => {
     const account = await db.row(findAccount, { userId })
@@ -90,14 +90,13 @@ export const makeSecondFactor = (needs: Needs): SecondFactor => {
     return fresh
   }
 
-  /** Runs a change that needs a proof. Wrong proofs count like failed sign-ins, so that a stolen session cannot guess. */
+  /** Runs a change that needs a code. Wrong codes count like failed sign-ins, so that a stolen session cannot guess. */
   const proven = async <T>(account: AccountRow, from: From, work: () => Promise<T>): Promise<T> => {
     const attempt = await throttle.attempt({ email: account.email, ip: from.ip })
     try {
       return await work()
     } catch (error) {
-      const wrong = error instanceof Failure && ['INVALID_CODE', 'CONFIRMATION_FAILED'].includes(error.code)
-      if (wrong) await attempt.failed()
+      if (error instanceof Failure && error.code === 'INVALID_CODE') await attempt.failed()
       throw error
     } finally {
       attempt.end()
@@ -139,19 +138,18 @@ export const makeSecondFactor = (needs: Needs): SecondFactor => {
     },
     disable: async (owner, { password, ...proof }, from) => {
       const account = await enabledAccount(owner.userId)
-      await proven(account, from, async () => {
-        if (password !== undefined && !(await passwords.matches(account.password_hash, password))) {
-          throw new Failure('CONFIRMATION_FAILED')
-        }
-        await db.tx(async (tx) => {
-          if (password === undefined && !(await use(tx, account, proof))) throw new Failure('INVALID_CODE')
+      const turnOff = (isProven: (tx: Tx) => Promise<boolean>): Promise<void> =>
+        db.tx(async (tx) => {
+          if (!(await isProven(tx))) throw new Failure('INVALID_CODE')
           if (!(await tx.row(disableTotp, { userId: account.id, at: clock.now() }))) {
             throw new Failure('TWO_FACTOR_NOT_ENABLED')
           }
           await tx.change(dropBackupCodes, { userId: account.id })
           await record(tx, owner, actorFrom(account.id, from), 'user.2fa_disabled')
         })
-      })
+      if (password === undefined) return proven(account, from, () => turnOff((tx) => use(tx, account, proof)))
+      if (!(await provePassword.inSession(account, password, from))) throw new Failure('CONFIRMATION_FAILED')
+      await turnOff(async () => true)
     },
     replaceBackupCodes: async (owner, code, from) => {
       const account = await enabledAccount(owner.userId)

@@ -132,6 +132,9 @@ export const ForgotResponse = z.strictObject({ status: z.literal('sent') })
 export const ResetBody = z.object({ token: z.string().min(1).max(200), password: chosenPassword })
 export const ResetResponse = z.strictObject({ status: z.literal('password_reset'), redirect_to: z.literal('/login') })
 
+export const UnlockBody = z.object({ token: z.string().min(1).max(200) })
+export const UnlockResponse = z.strictObject({ status: z.literal('unlocked'), redirect_to: z.literal('/login') })
+
 export const SessionResponse = z.strictObject({
   user: z
     .strictObject({

@@ -62,6 +62,7 @@ describe('registration', () => {
     ])
     expect(verified.headers['set-cookie']).toEqual([
       expect.stringMatching(/^service_session=[\w-]{43}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Lax$/),
+      expect.stringMatching(/^service_device=[\w.-]{70,75}; Max-Age=31536000; Path=\/; HttpOnly; SameSite=Lax$/),
       'service_pending=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax',
     ])
     const { body } = await ann.ask('GET', '/api/auth/session')

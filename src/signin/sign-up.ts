@@ -21,7 +21,7 @@ import {
   lockAccount,
   replaceRegistration,
 } from './store/user-rows.ts'
-import { bucketOf, type Throttle, tooManyRequests } from './throttle.ts'
+import { addressBuckets, bucketOf, type Throttle, tooManyRequests } from './throttle.ts'
 
 const codeMinutes = 30
 export const pendingSeconds = codeMinutes * 60
@@ -136,13 +136,14 @@ export const makeRegister = (needs: Needs): Register => {
 
   const register: Register['register'] = async (given, from) => {
     checkPassword(given.password, given.email, 'password')
-    const passwordHash = await passwords.hash(given.password)
     const pending = newToken()
     const mayMail = await throttle.allows(
       bucketOf('register', given.email, 3),
-      bucketOf('register-ip', from.ip ?? 'unknown', 20),
+      ...addressBuckets('register-ip', from.ip, 20),
     )
     if (!mayMail) return pending.token
+    // After the counts, which cost little: a flood of registrations is not hashed.
+    const passwordHash = await passwords.hash(given.password, from.ip)
     // Asked before the response for the sake of its errors. What it finds must not show in the time of the response.
     await db.row(findAccountByEmail, { email: given.email })
     background.run('registration', () => settle(given, passwordHash, pending.hash, from))

@@ -5,6 +5,7 @@ import { sha256Hex } from '../ground/crypto.ts'
 import { Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Bucket, BucketState, Limiter } from '../limits/limiter.ts'
+import { bucketsPerAddress } from '../limits/per-address.ts'
 import { countAttempts, dropOldAttempts, insertAttempt, lockBucket } from './store/attempt-rows.ts'
 
 const minute = 60_000
@@ -30,26 +31,39 @@ export interface Throttle {
   /** Whether one more fits. Without a reachable store it does. */
   allows(...buckets: Bucket[]): Promise<boolean>
   /** The same, counted in the database without a reachable store. */
-  allowsStrictly(bucket: Bucket): Promise<boolean>
+  allowsStrictly(...buckets: Bucket[]): Promise<boolean>
   /** Throws RATE_LIMITED with this message instead. */
   require(message: string, ...buckets: Bucket[]): Promise<void>
 }
 
 /** Addresses are hashed: a limiter's store is no place for them. */
+const nameOf = (kind: string, value: string): string => `{signin}:${kind}:${sha256Hex(value).slice(0, 32)}`
+
 export const bucketOf = (kind: string, value: string, limit: number, windowMs: number = hour): Bucket => ({
-  name: `{signin}:${kind}:${sha256Hex(value).slice(0, 32)}`,
+  name: nameOf(kind, value),
   limit,
   windowMs,
 })
+
+/** Buckets of a client address, or of what it does to an account. */
+export const addressBuckets = (
+  kind: string,
+  address: string | null,
+  limit: number,
+  windowMs: number = hour,
+  email?: string,
+): Bucket[] =>
+  bucketsPerAddress(address, { limit, windowMs }, (network) =>
+    nameOf(kind, email === undefined ? network : `${email} ${network}`),
+  )
 
 const limited = (message: string, resetAt: number, now: number): Failure =>
   new Failure('RATE_LIMITED', { message, retryAfter: (resetAt - now) / 1000 })
 
 const failureBuckets = ({ email, ip }: Attempted): Bucket[] => {
-  const address = ip ?? 'unknown'
-  const perAddress = bucketOf('failures-ip', address, 100)
-  if (email === undefined) return [perAddress]
-  return [bucketOf('failures', `${email} ${address}`, 20, 15 * minute), perAddress]
+  const perAddress = addressBuckets('failures-ip', ip, 100)
+  if (email === undefined) return perAddress
+  return [...addressBuckets('failures', ip, 20, 15 * minute, email), ...perAddress]
 }
 
 type Needs = { db: Db; clock: Clock; limiter: Limiter | undefined }
@@ -103,11 +117,11 @@ export const makeThrottle = ({ db, clock, limiter }: Needs): Throttle => {
       const buckets = failureBuckets(attempted)
       // Counted before the first wait, so that attempts that arrive together see each other.
       move(buckets, 1)
-      let ended = false
-      const end = (): void => {
-        if (!ended) move(buckets, -1)
-        ended = true
+      const held = new Set(buckets)
+      const release = (bucket: Bucket): void => {
+        if (held.delete(bucket)) move([bucket], -1)
       }
+      const end = (): void => held.forEach(release)
       try {
         for (const bucket of buckets) {
           const { remaining, resetAt } = await peek(bucket)
@@ -120,12 +134,21 @@ export const makeThrottle = ({ db, clock, limiter }: Needs): Throttle => {
       return {
         end,
         failed: async () => {
-          for (const bucket of buckets) await takeStrictly(bucket)
+          for (const bucket of buckets) {
+            await takeStrictly(bucket)
+            // It is counted for good now. Counting it twice would refuse others early.
+            release(bucket)
+          }
         },
       }
     },
     allows: async (...buckets) => (await take(buckets))?.allowed ?? true,
-    allowsStrictly: async (bucket) => (await takeStrictly(bucket)).allowed,
+    allowsStrictly: async (...buckets) => {
+      const verdict = await take(buckets)
+      if (verdict) return verdict.allowed
+      for (const bucket of buckets) if (!(await takeStored(bucket)).allowed) return false
+      return true
+    },
     require: async (message, ...buckets) => {
       const verdict = await take(buckets)
       if (verdict && !verdict.allowed) throw limited(message, verdict.resetAt, clock.millis())

@@ -313,6 +313,12 @@ describe('a session that the identity provider of an org opened', () => {
     return { org, person, who: await throughProvider(org, person.email) }
   }
 
+  test('R-56 does not make the browser known to the account, so the provider gains no guesses of its password', async () => {
+    const { person, who } = await atProvider()
+    expect(who.cookie('service_device')).toBeUndefined()
+    expect((await withPassword(person.email)).cookie('service_device')).toBeDefined()
+  })
+
   test('R-54 is good for that org only: neither cookie, default org nor switch opens another', async () => {
     const { org, person, who } = await atProvider()
     expect(flat(await readOrg(who, person.own.orgId))).toEqual(stepUpRequired)

@@ -30,7 +30,7 @@ afterAll(async () => {
   await Promise.all([google.stop(), issuer.stop(), github.stop()])
 })
 
-const passwordHash = await makePasswords().hash(goodPassword)
+const passwordHash = await makePasswords().hash(goodPassword, null)
 let people = 0
 const newPerson = async (org: SsoOrg, role: string) => {
   const email = `member${++people}@${org.domain}`

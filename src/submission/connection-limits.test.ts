@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -152,6 +152,35 @@ describe('when 200 connections are open', () => {
     expect(refused.first).toBe(totalRefusal)
     await refused.closed
   })
+})
+
+test('R-56 the connections of an IPv6 /64 count together, and those of a /48 at ten times the limit', () => {
+  const server = new SMTPServer({ logger: false, disableReverseLookup: true })
+  const accepted: string[] = []
+  server.server.removeAllListeners('connection')
+  server.server.on('connection', ({ remoteAddress }) => accepted.push(remoteAddress as string))
+  limitConnections(server, { total: 100, perAddress: 2, implicitTls: false, log: silentLog() })
+  let remotePort = 1
+  const accepts = (remoteAddress: string): boolean => {
+    const before = accepted.length
+    const quiet = () => undefined
+    const socket = {
+      remoteAddress,
+      remotePort: remotePort++,
+      bytesRead: 0,
+      on: quiet,
+      write: quiet,
+      destroySoon: quiet,
+    }
+    server.server.emit('connection', socket as unknown as Socket)
+    return accepted.length > before
+  }
+  const from = (...addresses: string[]) => addresses.map(accepts)
+  expect(from('2001:db8:0:1::1', '2001:db8:0:1::2', '2001:db8:0:1::3')).toEqual([true, true, false])
+  expect(from('::ffff:192.0.2.1', '192.0.2.1', '::ffff:192.0.2.1', '192.0.2.2')).toEqual([true, true, false, true])
+  const site = Array.from({ length: 18 }, (_, n) => `2001:db8:0:a${n}::1`)
+  expect(from(...site)).toEqual(Array(18).fill(true))
+  expect(from('2001:db8:0:b::1', '2001:db8:1::1')).toEqual([false, true])
 })
 
 describe('a silent connection loses its place', () => {

@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net'
 import type { SMTPServer } from 'smtp-server'
-import { parseIp } from '../ground/ip-address.ts'
+import { type CountedNetwork, countedNetworks, parseIp } from '../ground/ip-address.ts'
 import type { Log } from '../ground/log.ts'
 
 const addressReply = '4.7.0 Too many connections from this address. Close one of them and try again.'
@@ -17,6 +17,8 @@ type SmtpSession = SMTPServer['connections'] extends Set<infer Session> ? Sessio
 type OpenConnection = {
   socket: Socket
   address: string
+  /** The names of the networks that it is counted in. */
+  networks: string[]
   port: number | undefined
   /** Undefined during the TLS handshake that precedes a session. */
   session?: SmtpSession
@@ -65,14 +67,25 @@ const makeOpenConnections = ({ total, perAddress, isAuthenticated, replace }: Ne
       refresh()
       const address = normalized(socket.remoteAddress)
       const counted = open.filter(({ replaced }) => !replaced)
-      if (counted.filter((connection) => connection.address === address).length >= perAddress) return addressReply
+      const networks = countedNetworks(address)
+      const isFull = ({ name, times }: CountedNetwork): boolean =>
+        counted.filter((connection) => connection.networks.includes(name)).length >= perAddress * times
+      if (networks.some(isFull)) return addressReply
       if (counted.length >= total) {
         const silent = longestSilent(counted)
         if (!silent) return totalReply
         silent.replaced = true
         replace(silent)
       }
-      open.push({ socket, address, port: socket.remotePort, bytesRead: 0, activeAt: admissions, replaced: false })
+      open.push({
+        socket,
+        address,
+        networks: networks.map(({ name }) => name),
+        port: socket.remotePort,
+        bytesRead: 0,
+        activeAt: admissions,
+        replaced: false,
+      })
       return undefined
     },
     startSession: (session: SmtpSession): void => {

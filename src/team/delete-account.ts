@@ -1,10 +1,10 @@
 /** Deletes a user's account, with all that belongs to the user alone. */
-import { verifyPassword } from '../accounts/passwords.ts'
 import type { Actor, Audit, UserActor } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
 import { forgetKeyCreator } from '../keys/store.ts'
+import type { ProvePassword } from '../signin/prove-password.ts'
 import { type AccountRow, findAccount } from '../signin/store/user-rows.ts'
 import type { Throttle } from '../signin/throttle.ts'
 import type { LeaveOrgs, LeftOrgs } from './leave-orgs.ts'
@@ -26,6 +26,7 @@ export type EndAccountWork = (tx: Tx, actor: UserActor) => Promise<unknown>
 type Needs = {
   db: Db
   throttle: Throttle
+  provePassword: Pick<ProvePassword, 'inSession'>
   log: Log
   audit: Audit
   leave: LeaveOrgs
@@ -33,25 +34,34 @@ type Needs = {
   eraseActor: (tx: Tx, userId: string) => Promise<number>
 }
 
-export const makeDeleteAccount = ({ db, throttle, log, audit, leave, endWork, eraseActor }: Needs): DeleteAccount => {
-  const isConfirmed = async (account: AccountRow, { password, email }: Confirmation): Promise<boolean> => {
-    if (email !== undefined && email.trim().toLowerCase() === account.email) return true
-    if (password === undefined || account.password_hash === null) return false
-    return verifyPassword(account.password_hash, password)
-  }
-
-  /** Counts with failed sign-ins: a stolen session must not be enough to guess the password. */
-  const confirm = async ({ userId, ip }: UserActor, confirmation: Confirmation): Promise<void> => {
-    const account = await db.row(findAccount, { userId })
-    if (!account) throw new Failure('UNAUTHORIZED')
+export const makeDeleteAccount = ({
+  db,
+  throttle,
+  provePassword,
+  log,
+  audit,
+  leave,
+  endWork,
+  eraseActor,
+}: Needs): DeleteAccount => {
+  const isAddress = async (account: AccountRow, given: string, ip: string | null): Promise<boolean> => {
     const attempt = await throttle.attempt({ email: account.email, ip })
     try {
-      if (await isConfirmed(account, confirmation)) return
+      if (given.trim().toLowerCase() === account.email) return true
       await attempt.failed()
-      throw new Failure('CONFIRMATION_FAILED', { flatMessage: 'Confirmation does not match' })
+      return false
     } finally {
       attempt.end()
     }
+  }
+
+  /** Counts with failed sign-ins: a stolen session must not be enough to guess the password. */
+  const confirm = async (actor: UserActor, { password, email }: Confirmation): Promise<void> => {
+    const account = await db.row(findAccount, { userId: actor.userId })
+    if (!account) throw new Failure('UNAUTHORIZED')
+    if (email !== undefined && (await isAddress(account, email, actor.ip))) return
+    if (password !== undefined && (await provePassword.inSession(account, password, actor))) return
+    throw new Failure('CONFIRMATION_FAILED', { flatMessage: 'Confirmation does not match' })
   }
 
   /** Files the entry under the active org if the user still belongs to it, or else under another org of theirs. */

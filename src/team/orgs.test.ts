@@ -446,6 +446,7 @@ describe('a deleted org', () => {
       'health_probes',
       'oauth_clients',
       'orgs',
+      'password_guesses',
       'provider_notifications',
       'schema_migrations',
       'service_processes',

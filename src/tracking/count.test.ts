@@ -89,6 +89,18 @@ test('X-093 X-096 a repeated open or click writes nothing, and the process that 
   expect(await countedOf(message)).toEqual({ events: 2, rows: 2, marks: 2, hits: 2 })
 })
 
+test('X-093 R-56 the addresses of an IPv6 /64 count once, and the stored open has the full address', async () => {
+  const message = await sent()
+  const { opened } = startProcess()
+  expect(await opened(message, '2001:db8:0:1::a')).toBe(true)
+  expect(await opened(message, '2001:db8:0:1:b::c')).toBe(false)
+  expect(await opened(message, '2001:db8:0:2::a')).toBe(true)
+  const rows = await t.database.sql('select address from message_events where message_id = $1 order by id', [
+    message.messageId,
+  ])
+  expect(rows).toEqual([{ address: '2001:db8:0:1::a' }, { address: '2001:db8:0:2::a' }])
+})
+
 test('X-093 equal concurrent opens need one statement in a process', async () => {
   const message = await sent()
   const { opened, seen } = startProcess()

@@ -9,6 +9,7 @@ import type { AnnounceEvents } from '../events/announce-events.ts'
 import type { Clock } from '../ground/clock.ts'
 import { sha256 } from '../ground/crypto.ts'
 import { newId, timeOfId } from '../ground/ids.ts'
+import { countedNetworks } from '../ground/ip-address.ts'
 import { makeRecent } from './recent.ts'
 import { countHits, sweepOldMarks, sweepOldWindows } from './store.ts'
 import type { ClickRef, MessageRef } from './tokens.ts'
@@ -48,9 +49,9 @@ const rememberedMessages = 10_000
 /** How many hits wait for a slow database. Further ones are lost. */
 const maxWaiting = 10_000
 
-/** Identifies a repeated open or click. All callers without a readable address share a mark. */
+/** Identifies a repeated open or click. All callers of an IPv6 /64, or without a readable address, share a mark. */
 const markOf = (kind: string, address: string | null, url: string | null): Buffer =>
-  sha256(`${kind} ${address ?? ''} ${url ?? ''}`).subarray(0, 16)
+  sha256(`${kind} ${countedNetworks(address)[0].name} ${url ?? ''}`).subarray(0, 16)
 
 const messageName = ({ orgId, messageId }: Hit): string => `${orgId} ${messageId}`
 const hitName = (hit: Hit): string => `${messageName(hit)} ${hit.mark.toString('latin1')}`

@@ -12,9 +12,11 @@ import { type JoinInvited, makeConfirmEmail } from '../signin/confirm-email.ts'
 import { makeRecordFailedLogin } from '../signin/failed-logins.ts'
 import { makeFirstSignIn } from '../signin/first-sign-in.ts'
 import { makeHandOverMail } from '../signin/hand-over-mail.ts'
+import { makeKnownDevices } from '../signin/known-devices.ts'
 import { makeLogIn } from '../signin/log-in.ts'
 import { makeLoginChallenges } from '../signin/login-challenges.ts'
 import { makeProfiles } from '../signin/profile.ts'
+import { makeProvePassword } from '../signin/prove-password.ts'
 import { makeProviderSignIn } from '../signin/provider-sign-in.ts'
 import { makeGitHub } from '../signin/providers/github.ts'
 import { makeOpenIdConnect } from '../signin/providers/open-id-connect.ts'
@@ -25,6 +27,7 @@ import { makeRegister } from '../signin/sign-up.ts'
 import { makeStepUp } from '../signin/step-up.ts'
 import { makeTakeOverAccount } from '../signin/take-over-account.ts'
 import { makeThrottle } from '../signin/throttle.ts'
+import { makeUnlockSignIn } from '../signin/unlock-sign-in.ts'
 import { makeVerifyPhone } from '../signin/verify-phone.ts'
 import { makeJoinByInvitation } from '../team/join-by-invitation.ts'
 import type { Foundation } from './foundation.ts'
@@ -37,16 +40,26 @@ import type { Sending } from './sending.ts'
 const makeBasis = (foundation: Foundation, sending: Sending, { hashPassword }: Replacements) => {
   const { config, db, clock, log, limiter, audit, baseUrl } = foundation
   const send = makeSendServiceMail({ clock, provider: sending.emailProvider, serviceDomain: config.serviceDomain })
+  const codes = makeCodes(config.masterKey, config.masterKeyPrevious)
+  const passwords = makePasswords({ hash: hashPassword })
+  const throttle = makeThrottle({ db, clock, limiter })
+  const background = makeBackground({ log })
+  const mail = makeHandOverMail({ send, log })
+  const devices = makeKnownDevices({ clock, codes })
+  const unlock = makeUnlockSignIn({ db, clock, mail, background, devices, baseUrl: baseUrl.read })
   return {
     db,
     clock,
     log,
     baseUrl: baseUrl.read,
-    codes: makeCodes(config.masterKey, config.masterKeyPrevious),
-    passwords: makePasswords({ hash: hashPassword }),
-    throttle: makeThrottle({ db, clock, limiter }),
-    background: makeBackground({ log }),
-    mail: makeHandOverMail({ send, log }),
+    codes,
+    passwords,
+    throttle,
+    background,
+    mail,
+    devices,
+    unlock,
+    provePassword: makeProvePassword({ db, clock, passwords, throttle, devices, unlock }),
     recordPersonal: makeRecordPersonal({ audit, log }),
   }
 }
@@ -77,7 +90,7 @@ export const makePeople = ({ foundation, platform, sending, oauth, replacements 
     return joined.outcome === 'joined' ? joined.orgId : undefined
   }
   const confirmEmail = makeConfirmEmail({ clock, audit, joinInvited })
-  const completeSignIn = makeCompleteSignIn({ sessions, recordPersonal })
+  const completeSignIn = makeCompleteSignIn({ sessions, recordPersonal, devices: basis.devices })
   const takeOver = makeTakeOverAccount({ clock, confirmEmail })
   const secondFactor = makeSecondFactor({ ...basis, vault })
   const recordFailedLogin = makeRecordFailedLogin({ db, audit, throttle, background })
@@ -85,6 +98,8 @@ export const makePeople = ({ foundation, platform, sending, oauth, replacements 
   return {
     background,
     throttle,
+    provePassword: basis.provePassword,
+    unlock: basis.unlock,
     takeOver,
     completeSignIn,
     mail: basis.mail,

@@ -103,6 +103,7 @@ export const makeTeam = (needs: Needs) => {
     deleteAccount: makeDeleteAccount({
       ...shared,
       throttle: people.throttle,
+      provePassword: people.provePassword,
       leave: makeLeaveOrgs({ movePointer, close }),
       endWork: [needs.oauth.endGrants.ofAccount],
       eraseActor: makeEraseActorWithin({ log, secrets, cutover }),

@@ -62,6 +62,7 @@ const untouched: Record<string, string[]> = {
   ],
   'The people of an org, and how they sign in.': [
     'account_codes',
+    'account_unlocks',
     'backup_codes',
     'invitations',
     'login_challenges',
@@ -70,6 +71,7 @@ const untouched: Record<string, string[]> = {
     'oauth_clients',
     'oauth_grants',
     'oauth_requests',
+    'password_guesses',
     'password_resets',
     'scim_group_members',
     'scim_group_roles',

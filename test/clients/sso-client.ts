@@ -19,7 +19,7 @@ export const idpSsoUrl = 'https://idp.example.com/sso'
 export const idpKey: SigningKey = newSigningKey()
 
 let addresses = 0
-export const ssoBrowser = (t: TestService): Browser => openBrowser(t, `2001:db8:7::${(++addresses).toString(16)}`)
+export const ssoBrowser = (t: TestService): Browser => openBrowser(t, `2001:db8:${(++addresses).toString(16)}::1`)
 
 export type SsoOrg = {
   orgId: string

@@ -33,6 +33,7 @@ export const matrix: Record<string, Line> = {
   'POST /api/auth/first-sign-in': { gate: 'public', admitted: 422 },
   'POST /api/auth/forgot-password': { gate: 'public', admitted: 422 },
   'POST /api/auth/reset-password': { gate: 'public', admitted: 422 },
+  'POST /api/auth/unlock': { gate: 'public', admitted: 422 },
   'GET /api/auth/google': { gate: 'public', admitted: 404 },
   'GET /api/auth/google/callback': { gate: 'public', admitted: 404 },
   'GET /api/auth/github': { gate: 'public', admitted: 404 },

@@ -4,13 +4,15 @@ import type { Sessions } from '../../accounts/sessions.ts'
 import type { ChangePassword } from '../../signin/change-password.ts'
 import type { From, SignedIn } from '../../signin/complete-sign-in.ts'
 import type { FirstSignIn } from '../../signin/first-sign-in.ts'
+import { deviceSeconds } from '../../signin/known-devices.ts'
 import type { LogIn } from '../../signin/log-in.ts'
 import type { CodeRequired, FactorRequired } from '../../signin/login-challenges.ts'
 import * as shapes from '../../signin/shapes.ts'
 import { pendingSeconds, type Register } from '../../signin/sign-up.ts'
 import type { StepUp } from '../../signin/step-up.ts'
+import type { UnlockSignIn } from '../../signin/unlock-sign-in.ts'
 import type { VerifyPhone } from '../../signin/verify-phone.ts'
-import { activeOrgCookie, type Cookies, pendingCookie, sessionCookie } from './cookies.ts'
+import { activeOrgCookie, type Cookies, deviceCookie, pendingCookie, sessionCookie } from './cookies.ts'
 import { type DashboardResponse, type DashboardRoute, defineDashboardRoute } from './dashboard-route.ts'
 
 export type AuthNeeds = {
@@ -22,15 +24,23 @@ export type AuthNeeds = {
   stepUp: StepUp
   firstSignIn: FirstSignIn
   changePassword: ChangePassword
+  unlock: UnlockSignIn
 }
 
-type Where = { address: string | null; userAgent: string }
+type Where = { address: string | null; userAgent: string; cookie: (name: string) => string | undefined }
 
-export const fromOf = ({ address, userAgent }: Where): From => ({ ip: address, userAgent })
+export const fromOf = ({ address, userAgent, cookie }: Where): From => ({
+  ip: address,
+  userAgent,
+  device: cookie(deviceCookie),
+})
+
+const rememberDevice = (cookies: Cookies, device: string): string => cookies.set(deviceCookie, device, deviceSeconds)
 
 /** The cookies of a new session. An active org that the user does not belong to is forgotten. */
-export const signedInCookies = (cookies: Cookies, { session, foreignOrg }: SignedIn): string[] => [
+export const signedInCookies = (cookies: Cookies, { session, foreignOrg, device }: SignedIn): string[] => [
   cookies.set(sessionCookie, session.token, session.maxAgeSeconds),
+  ...(device === undefined ? [] : [rememberDevice(cookies, device)]),
   ...(foreignOrg ? [cookies.clear(activeOrgCookie)] : []),
 ]
 
@@ -72,10 +82,9 @@ const registrationRoutes = ({ cookies, register, verifyPhone }: AuthNeeds): Dash
     gate: 'public',
     body: shapes.RegisterBody,
     responses: { 202: shapes.RegisterResponse },
-    handle: async ({ body, address, userAgent }) => {
-      const { email, password, name, org_name: orgName = null, invite_token: inviteToken = null } = body
-      const from = fromOf({ address, userAgent })
-      const pending = await register.register({ email, password, name, orgName, inviteToken }, from)
+    handle: async (call) => {
+      const { email, password, name, org_name: orgName = null, invite_token: inviteToken = null } = call.body
+      const pending = await register.register({ email, password, name, orgName, inviteToken }, fromOf(call))
       return {
         status: 202,
         body: { status: 'verification_sent', email },
@@ -104,12 +113,12 @@ const registrationRoutes = ({ cookies, register, verifyPhone }: AuthNeeds): Dash
     ownFactors: true,
     body: shapes.VerifyPhoneBody,
     responses: { 200: shapes.PhoneVerified, 202: shapes.PhoneCodeSent },
-    handle: async ({ session, body: { phone, code }, address, userAgent }) => {
+    handle: async ({ session, body: { phone, code }, ...where }) => {
       if (code === undefined) {
         const expiresAt = await verifyPhone.start(session.userId, phone)
         return { status: 202, body: { status: 'code_sent', expires_at: expiresAt.toISOString() } }
       }
-      await verifyPhone.check(session, phone, code, fromOf({ address, userAgent }))
+      await verifyPhone.check(session, phone, code, fromOf(where))
       return { status: 200, body: { status: 'verified', phone } }
     },
   }),
@@ -231,7 +240,7 @@ const firstSignInRoutes = ({ cookies, firstSignIn }: AuthNeeds): DashboardRoute[
   }),
 ]
 
-const passwordRoutes = ({ changePassword }: AuthNeeds): DashboardRoute[] => [
+const passwordRoutes = ({ cookies, changePassword, unlock }: AuthNeeds): DashboardRoute[] => [
   defineDashboardRoute({
     method: 'POST',
     path: '/api/auth/forgot-password',
@@ -250,8 +259,21 @@ const passwordRoutes = ({ changePassword }: AuthNeeds): DashboardRoute[] => [
     body: shapes.ResetBody,
     responses: { 200: shapes.ResetResponse },
     handle: async (call) => {
-      await changePassword.reset(call.body, fromOf(call))
-      return { status: 200, body: { status: 'password_reset', redirect_to: '/login' } }
+      const device = await changePassword.reset(call.body, fromOf(call))
+      const body = { status: 'password_reset', redirect_to: '/login' }
+      return { status: 200, body, cookies: [rememberDevice(cookies, device)] }
+    },
+  }),
+  defineDashboardRoute({
+    method: 'POST',
+    path: '/api/auth/unlock',
+    gate: 'public',
+    body: shapes.UnlockBody,
+    responses: { 200: shapes.UnlockResponse },
+    handle: async (call) => {
+      const device = await unlock.use(call.body.token, fromOf(call))
+      const body = { status: 'unlocked', redirect_to: '/login' }
+      return { status: 200, body, cookies: [rememberDevice(cookies, device)] }
     },
   }),
 ]

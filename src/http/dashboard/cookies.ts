@@ -4,6 +4,7 @@ export const sessionCookie = 'service_session'
 export const activeOrgCookie = 'service_active_org'
 export const pendingCookie = 'service_pending'
 export const providerCookie = 'service_oauth'
+export const deviceCookie = 'service_device'
 
 /** The value of a cookie in a request. An empty one counts as absent. */
 export const cookieOf = (header: string | undefined, name: string): string | undefined => {

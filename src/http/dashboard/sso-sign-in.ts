@@ -10,7 +10,7 @@ import type { Log } from '../../ground/log.ts'
 import { domainPart } from '../../ground/mailbox.ts'
 import type { SignedIn } from '../../signin/complete-sign-in.ts'
 import { redirectPath } from '../../signin/shapes.ts'
-import { bucketOf, type Throttle, tooManyAttempts } from '../../signin/throttle.ts'
+import { addressBuckets, type Throttle, tooManyAttempts } from '../../signin/throttle.ts'
 import type { OidcSignIn } from '../../sso/oidc/oidc-sign-in.ts'
 import type { SamlKey } from '../../sso/saml/service-key.ts'
 import { serviceMetadata, serviceProviderOf } from '../../sso/saml/service-provider.ts'
@@ -67,7 +67,7 @@ const makeOutcomes = ({ log, cookies, throttle }: SsoSignInNeeds) => {
   return {
     back,
     limit: (address: string | null) =>
-      throttle.require(tooManyAttempts, bucketOf('sso', address ?? 'unknown', perMinute, 60_000)),
+      throttle.require(tooManyAttempts, ...addressBuckets('sso', address, perMinute, 60_000)),
     /** The browser learns only that it failed. */
     failed: (error: unknown): DashboardResponse => {
       if (!(error instanceof SsoFault)) throw error

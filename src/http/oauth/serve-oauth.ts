@@ -4,6 +4,7 @@ import type { Clock } from '../../ground/clock.ts'
 import { Failure } from '../../ground/errors.ts'
 import { withRequestId } from '../../ground/request-context.ts'
 import type { Limiter } from '../../limits/limiter.ts'
+import { bucketsPerAddress, refusedUntil } from '../../limits/per-address.ts'
 import {
   type Authorize,
   checkResources,
@@ -151,10 +152,11 @@ const addClientRoutes = (scope: FastifyInstance, needs: OAuthRouteNeeds): void =
     userAgent: (request.headers['user-agent'] ?? '').slice(0, 512),
   })
   const countRequest = async ({ ip }: TokenSource): Promise<void> => {
-    const bucket = { name: `{oauth}:token:${ip ?? 'unknown'}`, limit: perMinute, windowMs: minute }
-    const taken = await limiter?.take([bucket], clock.millis())
-    if (!taken || taken.allowed) return
-    const retryAfter = ((taken.states[0]?.resetAt ?? 0) - clock.millis()) / 1_000
+    const limit = { limit: perMinute, windowMs: minute }
+    const buckets = bucketsPerAddress(ip, limit, (network) => `{oauth}:token:${network}`)
+    const until = refusedUntil(await limiter?.take(buckets, clock.millis()))
+    if (until === undefined) return
+    const retryAfter = (until - clock.millis()) / 1_000
     throw new OAuthError('temporarily_unavailable', 'Too many requests from this address.', { status: 429, retryAfter })
   }
 

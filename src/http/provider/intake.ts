@@ -9,6 +9,7 @@ import type { Clock } from '../../ground/clock.ts'
 import { Failure } from '../../ground/errors.ts'
 import type { Log } from '../../ground/log.ts'
 import type { Limiter } from '../../limits/limiter.ts'
+import { bucketsPerAddress, refusedUntil } from '../../limits/per-address.ts'
 import { BadSignature } from '../../providers/bad-signature.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
 import { malformed } from '../envelope.ts'
@@ -90,10 +91,11 @@ export const makeCountSource =
   ({ limiter, clock, proxies }: Pick<IntakeNeeds, 'limiter' | 'clock' | 'proxies'>) =>
   async ({ name }: Pick<Intake, 'name'>, request: FastifyRequest): Promise<void> => {
     const now = clock.millis()
-    const source = callerAddress(request.raw, proxies) ?? 'unknown'
-    const taken = await limiter?.take([{ name: `{intake}:${name}:${source}`, limit: perMinute, windowMs: 60_000 }], now)
-    if (!taken || taken.allowed) return
-    throw new Failure('RATE_LIMITED', { retryAfter: ((taken.states[0]?.resetAt ?? now) - now) / 1000 })
+    const source = callerAddress(request.raw, proxies)
+    const limit = { limit: perMinute, windowMs: 60_000 }
+    const buckets = bucketsPerAddress(source, limit, (network) => `{intake}:${name}:${network}`)
+    const until = refusedUntil(await limiter?.take(buckets, now))
+    if (until !== undefined) throw new Failure('RATE_LIMITED', { retryAfter: (until - now) / 1000 })
   }
 
 export const registerIntakes = (app: FastifyInstance, intakes: readonly Intake[], needs: IntakeNeeds): void => {

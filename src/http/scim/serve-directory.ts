@@ -6,7 +6,8 @@ import type { Clock } from '../../ground/clock.ts'
 import { Failure } from '../../ground/errors.ts'
 import type { Log } from '../../ground/log.ts'
 import { withRequestId } from '../../ground/request-context.ts'
-import type { Limiter } from '../../limits/limiter.ts'
+import type { Bucket, Limiter } from '../../limits/limiter.ts'
+import { bucketsPerAddress, refusedUntil } from '../../limits/per-address.ts'
 import type { DirectoryCaller, ManageScimTokens } from '../../scim/manage-tokens.ts'
 import { ScimFault } from '../../scim/scim-fault.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
@@ -45,23 +46,25 @@ type Admit = (request: FastifyRequest) => Promise<DirectoryCaller>
 
 /** Neither a session nor an API key counts here. */
 const makeAdmit = ({ tokens, limiter, clock, proxies }: Needs): Admit => {
-  const count = async (name: string): Promise<void> => {
+  const limit = { limit: perMinute, windowMs: 60_000 }
+  const count = async (buckets: Bucket[]): Promise<void> => {
     const now = clock.millis()
-    const taken = await limiter?.take([{ name, limit: perMinute, windowMs: 60_000 }], now)
-    if (!taken || taken.allowed) return
+    const until = refusedUntil(await limiter?.take(buckets, now))
+    if (until === undefined) return
     throw new Failure('RATE_LIMITED', {
       message: `At most ${perMinute} requests per minute are allowed. Try again later.`,
-      retryAfter: ((taken.states[0]?.resetAt ?? now) - now) / 1000,
+      retryAfter: (until - now) / 1000,
     })
   }
   return async (request) => {
     const token = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1]
     const caller = token === undefined ? undefined : await tokens.find(token)
     if (!caller) {
-      await count(`{scim}:refused:${callerAddress(request.raw, proxies) ?? 'unknown'}`)
+      const address = callerAddress(request.raw, proxies)
+      await count(bucketsPerAddress(address, limit, (network) => `{scim}:refused:${network}`))
       throw unauthorized()
     }
-    await count(`{${caller.orgId}}:scim:${caller.tokenId}`)
+    await count([{ ...limit, name: `{${caller.orgId}}:scim:${caller.tokenId}` }])
     return caller
   }
 }

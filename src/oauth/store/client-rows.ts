@@ -4,24 +4,29 @@ import { statement, unseen } from '../../db/statement.ts'
 export type ClientRow = { id: string; name: string; redirect_uris: string[] }
 
 /**
- * Registers a client unless too many are waiting for their first use. Clients that have waited for longer than
- * `staleBefore` give way first, so that abandoned registrations do not keep others out.
+ * Registers a client. While too many wait for their first use, the oldest of the source with the most of them gives way,
+ * so that one source neither keeps others out nor removes their clients.
  */
-export const insertClient = statement<
-  { id: string; name: string; redirectUris: string[]; at: Date; staleBefore: Date; maxUnused: number },
-  { id: string }
->(
+export const insertClient = statement<{
+  id: string
+  name: string
+  redirectUris: string[]
+  source: string
+  at: Date
+  maxUnused: number
+}>(
   'oauth.insert_client',
   `with waiting as (
-     select count(*) as n, count(*) filter (where created_at <= :staleBefore) as stale
+     select id, created_at, count(*) over () as n, count(*) over (partition by source) as of_source
      from oauth_clients where used_at is null
    ), removed as (
-     delete from oauth_clients
-     where used_at is null and created_at <= :staleBefore and (select n from waiting) >= :maxUnused
+     delete from oauth_clients where id in (
+       select id from waiting
+       order by of_source desc, created_at, id
+       limit greatest(0, (select max(n) from waiting) + 1 - :maxUnused))
    )
-   insert into oauth_clients (id, name, redirect_uris, created_at)
-   select :id, :name, :redirectUris::text[], :at from waiting where n < :maxUnused or stale > 0
-   returning id`,
+   insert into oauth_clients (id, name, redirect_uris, source, created_at)
+   values (:id, :name, :redirectUris::text[], :source, :at)`,
 )
 
 export const findClient = statement<{ id: string }, ClientRow>(
@@ -31,7 +36,7 @@ export const findClient = statement<{ id: string }, ClientRow>(
 
 export const useClient = statement<{ id: string; at: Date }>(
   'oauth.use_client',
-  'update oauth_clients set used_at = :at where id = :id',
+  'update oauth_clients set used_at = :at, source = null where id = :id',
 )
 
 /** Clients that nobody has allowed anything for a day, and those without a grant for a long time. */

@@ -100,7 +100,7 @@ describe('OpenID Connect of an org', () => {
 
   test('shares enforcement, with the address where to sign in', async () => {
     const org = await newOidcOrg()
-    const passwordHash = await makePasswords().hash(goodPassword)
+    const passwordHash = await makePasswords().hash(goodPassword, null)
     const email = `held@${org.domain}`
     const { userId } = await addPerson(t, { email, orgId: org.orgId, role: 'viewer', passwordHash })
     const untested = await org.ask('PUT', '/api/internal/sso', { enforced: true })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { addPerson, askWith, signIn } from '../../clients/people.ts'
-import { mailedCode, mailsTo } from '../../clients/sign-in-client.ts'
+import { goodPassword, mailedCode, mailsTo, openBrowser } from '../../clients/sign-in-client.ts'
+import { cheapHash } from '../../service/cheap-password.ts'
 import { expectNoBarriers } from '../axe.ts'
 import { type Journey, visit } from '../journey.ts'
 
@@ -102,6 +103,35 @@ const signInJourneys: Journey = (stage) => {
     await page.getByRole('button', { name: 'Set the password' }).click()
     await page.getByRole('heading', { name: 'Sign in to Tidings' }).waitFor()
     await page.getByText('Your password is changed').waitFor()
+  })
+
+  test('R-56 A browser that guessing elsewhere keeps out is unlocked through the mailed link', async () => {
+    const { t, open } = stage()
+    const passwordHash = await cheapHash(goodPassword)
+    const { email } = await addPerson(t, { email: `guessed-${Date.now()}@example.test`, passwordHash })
+    for (let n = 1; n <= 50; n++) {
+      await openBrowser(t, `198.18.7.${n}`).post('/api/auth/login', { email, password: 'a wrong password' })
+    }
+    const page = await open(null)
+    const enter = async () => {
+      await page.getByLabel('Email address').fill(email)
+      await page.getByLabel('Password').fill(goodPassword)
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    }
+    await visit(page, '/login')
+    await enter()
+    await page.getByRole('alert').getByText('Look into your inbox').waitFor()
+    const linkOf = async () => {
+      await t.service.people.background.drained()
+      const [mail] = await mailsTo(t, email)
+      return /\/unlock\?token=\S+/.exec(mail?.text ?? '')?.[0]
+    }
+    await expect.poll(linkOf).toBeDefined()
+    await visit(page, (await linkOf()) as string)
+    await page.getByRole('button', { name: 'Unlock', exact: true }).click()
+    await page.getByText('This browser is unlocked').waitFor()
+    await enter()
+    await page.getByText('We sent a six-digit code').waitFor()
   })
 
   test('The link of the first start signs the owner in once', async () => {

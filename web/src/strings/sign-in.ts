@@ -64,6 +64,12 @@ export const signIn = {
   setPassword: 'Set the password',
   passwordSet: 'Your password is changed, and you are signed out everywhere. Sign in with the new one.',
   backToSignIn: 'Back to sign-in',
+  lockedTitle: 'Look into your inbox',
+  unlockTitle: 'Unlock this browser',
+  unlockHelp:
+    'Someone has tried many wrong passwords for your account. Unlock this browser to sign in with it. You still need your password.',
+  unlock: 'Unlock',
+  unlocked: 'This browser is unlocked. Sign in to go on.',
   inviteTitle: (org: string) => `Join ${org}`,
   inviteGone: 'This invitation cannot be used',
   inviteGoneHelp: 'It was used, revoked or has expired. Ask the person who invited you for a new one.',

@@ -1,0 +1,67 @@
+/** The mailed link that lets the owner of an account sign in while others guess its password. */
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { sha256 } from '../ground/crypto.ts'
+import { Failure } from '../ground/errors.ts'
+import type { Background } from './background.ts'
+import type { From } from './complete-sign-in.ts'
+import { guessSubject } from './guess-subject.ts'
+import type { HandOverMail } from './hand-over-mail.ts'
+import type { KnownDevices } from './known-devices.ts'
+import { unlockMail } from './mail-templates.ts'
+import { newToken } from './sign-in-code.ts'
+import { claimUnlockMail, insertUnlock, releaseUnlockMail, useUnlock } from './store/guess-rows.ts'
+import { findAccount, findAccountByEmail } from './store/user-rows.ts'
+
+const hourMs = 3_600_000
+/** Longer than the time between two mails, so that the owner always has a link that works. */
+const linkMs = 2 * hourMs
+
+export interface UnlockSignIn {
+  /** Mails a link after the response, at most once an hour, if there is such an account with a password. */
+  mail(email: string): void
+  /** Uses up the link. Returns the cookie that makes the browser known to the account. */
+  use(token: string, from: From): Promise<string>
+}
+
+type Needs = {
+  db: Db
+  clock: Clock
+  mail: HandOverMail
+  background: Background
+  devices: KnownDevices
+  baseUrl: () => string
+}
+
+export const makeUnlockSignIn = ({ db, clock, mail, background, devices, baseUrl }: Needs): UnlockSignIn => {
+  const mailLink = async (email: string): Promise<void> => {
+    const account = await db.row(findAccountByEmail, { email })
+    if (!account?.password_hash) return
+    const subject = guessSubject({ email })
+    const at = clock.now()
+    if (!(await db.row(claimUnlockMail, { subject, at, since: new Date(at.getTime() - hourMs) }))) return
+    try {
+      const { token, hash } = newToken()
+      await mail(email, account.default_org_id, unlockMail(baseUrl(), token))
+      const expiresAt = new Date(at.getTime() + linkMs)
+      await db.change(insertUnlock, { tokenHash: hash, userId: account.id, at, expiresAt })
+    } catch (error) {
+      await db.change(releaseUnlockMail, { subject })
+      throw error
+    }
+  }
+
+  return {
+    mail: (email) => background.run('unlock link', () => mailLink(email)),
+    use: async (token, from) => {
+      const account = await db.tx(async (tx) => {
+        const used = await tx.row(useUnlock, { tokenHash: sha256(token), now: clock.now() })
+        const found = used && (await tx.row(findAccount, { userId: used.user_id }))
+        if (!found) throw new Failure('INVALID_TOKEN')
+        await tx.change(releaseUnlockMail, { subject: guessSubject({ email: found.email }) })
+        return found
+      })
+      return devices.remember(account.id, from.device)
+    },
+  }
+}
