@@ -48,6 +48,7 @@ const unseenStatements = new Set([
   'idempotency.claim',
   'idempotency.free',
   'idempotency.free_interrupted',
+  'idempotency.free_unused',
   'idempotency.record',
   'idempotency.record_provisional',
   'keys.touch',

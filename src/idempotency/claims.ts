@@ -4,6 +4,7 @@
  */
 import { makeBatcher } from '../db/batch.ts'
 import { lostConnection } from '../db/faults.ts'
+import { retryOnOutage } from '../db/outage.ts'
 import type { Db, Runner, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { sha256 } from '../ground/crypto.ts'
@@ -17,6 +18,7 @@ import {
   claimKeys,
   freeInterruptedKey,
   freeKey,
+  freeUnusedKey,
   lockClaimedKey,
   recordProvisionalResponse,
   recordResponses,
@@ -138,6 +140,14 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production, processe
     onePerCaller: true,
   })
 
+  /** A claim whose answer was lost may be stored, and would keep the key locked for as long as this process lives. */
+  const freeLost = ({ orgId, tenantId, environment }: Scope, key: string, claim: string): void => {
+    const lost = { orgId, tenantId, environment, key, claim }
+    void retryOnOutage(() => db.change(freeUnusedKey, { ...lost, now: clock.now() })).catch((error: unknown) =>
+      log.error({ err: error }, 'releasing an idempotency key failed'),
+    )
+  }
+
   const write = (runner: Runner, responses: RecordedResponse[]): Promise<number> =>
     runner.change(recordResponses, {
       orgIds: responses.map((response) => response.claim.scope.orgId),
@@ -167,6 +177,7 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production, processe
         result = await claims.submit({ scope: caller, key, fingerprint, bindings, id })
       } catch (error) {
         if (!lostConnection(error)) throw error
+        freeLost(caller, key, id)
         // Sending twice is worse than making the caller retry.
         if (production) throw new Failure('IDEMPOTENCY_IN_FLIGHT', { cause: error, retryAfter: 5 })
         log.warn({ err: error }, 'idempotency claim skipped: database unavailable')

@@ -128,6 +128,26 @@ export const freeKey = statement<{
      and key = :key and claim = :claim`,
 )
 
+/** For a request that has done nothing. A key that it took over from an interrupted one keeps the ids of that one. */
+export const freeUnusedKey = statement<{
+  orgId: string
+  tenantId: string | null
+  environment: string
+  key: string
+  claim: string
+  now: Date
+}>(
+  'idempotency.free_unused',
+  `with returned as (
+     update idempotency_keys set locked_until = :now, process_id = null
+     where org_id = :orgId and tenant_id is not distinct from :tenantId and environment = :environment
+       and key = :key and claim = :claim and first_claim is not null
+   )
+   delete from idempotency_keys
+   where org_id = :orgId and tenant_id is not distinct from :tenantId and environment = :environment
+     and key = :key and claim = :claim and first_claim is null`,
+)
+
 /** Keeps the row of an interrupted request, so that a later one still gets the ids that are derived from it. */
 export const freeInterruptedKey = statement<{
   orgId: string
