@@ -80,7 +80,13 @@ const beforeTenant = new Set<Code>([
 ])
 
 /** A wrong code or password is refused and counted. */
-const countsOfSignIn = new Set(['sign_in_attempts', 'account_codes', 'login_challenges', 'local_outbox'])
+const countsOfSignIn = new Set([
+  'sign_in_attempts',
+  'password_guesses',
+  'account_codes',
+  'login_challenges',
+  'local_outbox',
+])
 const countsAttempts = ({ path }: Entry): boolean => /^\/api\/(?:auth|internal\/user)(?:\/|$)/.test(path)
 
 /** A rule of the route, such as an unknown name, is reported with the same code as an invalid shape. */
