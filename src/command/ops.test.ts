@@ -44,7 +44,7 @@ describe('ops org create', () => {
     const created = await createOrg('--name', 'Über Org', '--plan', 'pro', '--owner', 'Ann@Example.com')
     expect(created).toEqual({
       base_url: 'http://127.0.0.1:3000',
-      org: { id: expect.stringMatching(/^org_/), slug: 'u-ber-org' },
+      org: { id: expect.stringMatching(/^org_/), slug: 'uber-org' },
       owner: { email: 'ann@example.com', password: expect.any(String) },
       keys: { live: expect.stringMatching(/^svc_live_/), test: expect.stringMatching(/^svc_test_/) },
       domain: 'example.test',

@@ -90,7 +90,7 @@ const composeJourneys: Journey = (stage) => {
     await page.getByText('Write each line as name=value.').waitFor()
     await fill('Metadata', 'order=4711')
     await page.getByRole('form').getByLabel('Tenant').selectOption(tenant)
-    expect(await page.getByRole('region', { name: 'curl' }).innerText()).toContain(`'X-Service-Tenant-Ref: files-17'`)
+    await page.getByRole('region', { name: 'curl' }).getByText("'X-Service-Tenant-Ref: files-17'").waitFor()
     await page.getByRole('button', { name: 'Send', exact: true }).click()
     await page.getByRole('heading', { name: 'Two files' }).waitFor()
     const id = new URL(page.url()).searchParams.get('open')
