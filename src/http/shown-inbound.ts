@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import { attachmentPath } from '../inbound/attachment-path.ts'
-import type { InboundEmailItem, InboundItem, InboundSmsItem } from '../inbound/shapes.ts'
+import { attachmentPath, dashboardAttachmentPath } from '../inbound/attachment-path.ts'
+import type { InboundDetailItem, InboundEmailItem, InboundItem, InboundSmsItem } from '../inbound/shapes.ts'
 import type { AttachmentRow, InboundRow } from '../inbound/store.ts'
 import { downloadHeaders } from './download-headers.ts'
 
@@ -34,14 +34,24 @@ export const shownInboundEmail = (
   subject: row.subject,
   text: row.text,
   html: row.html,
-  attachments: (row.attachments ?? []).map((file, i) => ({
-    ...file,
+  attachments: (row.attachments ?? []).map(({ filename, content_type, size }, i) => ({
+    filename,
+    content_type,
+    size,
     url: row.redacted_at ? null : pathOf(row.id, i),
   })),
 })
 
 export const shownInbound = (row: InboundRow): z.output<typeof InboundItem> =>
   row.channel === 'sms' ? shownInboundSms(row) : shownInboundEmail(row, attachmentPath)
+
+/** For the dashboard, which shows the pictures that the HTML refers to. */
+export const shownInboundDetail = (row: InboundRow): z.output<typeof InboundDetailItem> => {
+  if (row.channel === 'sms') return shownInboundSms(row)
+  const { attachments, ...email } = shownInboundEmail(row, dashboardAttachmentPath)
+  const contentIdAt = (i: number): string | null => row.attachments?.[i]?.content_id ?? null
+  return { ...email, attachments: attachments.map((file, i) => ({ ...file, content_id: contentIdAt(i) })) }
+}
 
 /** The response that has the content of an attachment. */
 export const servedAttachment = ({ content, filename, content_type: type }: AttachmentRow) => {

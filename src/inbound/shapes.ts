@@ -108,3 +108,15 @@ export const InboundEmailItem = z
 export const InboundItem = z
   .discriminatedUnion('channel', [InboundSmsItem, InboundEmailItem])
   .meta({ id: 'InboundMessage', examples: [smsExample, emailExample] })
+
+const DetailAttachment = InboundAttachment.extend({
+  content_id: z.string().nullable().describe('By which the HTML refers to it, or `null`.'),
+}).meta({ id: 'InboundDetailAttachment' })
+
+/** One message in the dashboard. */
+export const InboundDetailItem = z
+  .discriminatedUnion('channel', [
+    InboundSmsItem,
+    InboundEmailItem.extend({ attachments: z.array(DetailAttachment) }).meta({ id: 'InboundEmailDetail' }),
+  ])
+  .meta({ id: 'InboundDetail' })

@@ -3,8 +3,14 @@ import type { Channel } from '../ground/channel.ts'
 import type { Keyset } from '../ground/cursor.ts'
 import type { InboundKind } from './keywords.ts'
 
-/** What a message stores of each of its attachments. */
+/** What an API key and an event show of each attachment. */
 export type ReceivedFile = { filename: string | null; content_type: string; size: number }
+
+/** What a message stores of each of its attachments. */
+export type StoredFile = ReceivedFile & {
+  /** Without brackets. Missing if the attachment has none, or was stored by an earlier release. */
+  content_id?: string
+}
 
 export type InboundRow = {
   id: string
@@ -16,7 +22,7 @@ export type InboundRow = {
   text: string | null
   html: string | null
   media_url: string[] | null
-  attachments: ReceivedFile[] | null
+  attachments: StoredFile[] | null
   kind: InboundKind
   keyword: string | null
   in_reply_to: string | null

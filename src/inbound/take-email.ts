@@ -17,9 +17,14 @@ import {
   insertInbound,
   listedCharacters,
   type ReceivedFile,
+  type StoredFile,
 } from './store.ts'
 
-export type ReceivedAttachment = ReceivedFile & { content: Uint8Array<ArrayBuffer> }
+export type ReceivedAttachment = ReceivedFile & {
+  /** Without brackets. */
+  content_id: string | null
+  content: Uint8Array<ArrayBuffer>
+}
 
 export type ReceivedEmail = {
   provider: string
@@ -44,11 +49,23 @@ export type ReceivedEmail = {
 /** Stores the email once for each org with an inbound domain among its recipients. Returns the ids of new rows. */
 export type TakeEmail = (email: ReceivedEmail) => Promise<string[] | 'unknown domain'>
 
-const most = { addresses: 100, attachments: 100, address: 320, subject: 2_000, id: 1_000, filename: 255 }
+const most = {
+  addresses: 100,
+  attachments: 100,
+  address: 320,
+  subject: 2_000,
+  id: 1_000,
+  filename: 255,
+  contentId: 255,
+}
 
 const bounded = (text: string, length: number): string => storableText(text.slice(0, length))
 const boundedOrNull = (text: string | null, length = Number.POSITIVE_INFINITY): string | null =>
   text === null ? null : bounded(text, length)
+
+/** Part of a longer one names nothing. */
+const contentIdOf = (text: string | null): string | null =>
+  text === null || text.length > most.contentId ? null : storableText(text)
 
 const addressOf = (text: string): string => comparableAddress(text) ?? bounded(text.toLowerCase(), most.address)
 const addressesOf = (texts: readonly string[]): string[] => [
@@ -75,17 +92,24 @@ const normalized = (email: ReceivedEmail): ReceivedEmail => {
     html: boundedOrNull(email.html),
     messageId: boundedOrNull(email.messageId, most.id),
     inReplyTo: boundedOrNull(email.inReplyTo, most.id),
-    attachments: email.attachments.slice(0, most.attachments).map(({ filename, content_type, ...file }) => ({
-      filename: boundedOrNull(filename, most.filename),
-      content_type: bounded(content_type, most.filename),
-      ...file,
-    })),
+    attachments: email.attachments
+      .slice(0, most.attachments)
+      .map(({ filename, content_type, content_id, ...file }) => ({
+        filename: boundedOrNull(filename, most.filename),
+        content_type: bounded(content_type, most.filename),
+        content_id: contentIdOf(content_id),
+        ...file,
+      })),
   }
 }
 
 /** The content is not part of the row, the event or the id: it can be megabytes. */
 const filesOf = ({ attachments }: ReceivedEmail): ReceivedFile[] =>
   attachments.map(({ filename, content_type, size }) => ({ filename, content_type, size }))
+
+/** The previous release shows everything that is stored here, so most rows stay as they were. */
+const storedFilesOf = ({ attachments }: ReceivedEmail): StoredFile[] =>
+  attachments.map(({ content, content_id, ...file }) => (content_id === null ? file : { ...file, content_id }))
 
 /**
  * The same for every delivery of one email, also when a server delivers it to each recipient separately. Null for an
@@ -161,7 +185,7 @@ export const makeTakeEmail = ({ db, clock, log, appendEvents }: Needs): TakeEmai
         text: email.text,
         html: email.html,
         mediaUrl: null,
-        attachments: JSON.stringify(filesOf(email)),
+        attachments: JSON.stringify(storedFilesOf(email)),
         kind: 'reply',
         keyword: null,
         inReplyTo: email.inReplyTo,

@@ -5,7 +5,7 @@ import { malformed } from '../ground/errors.ts'
 import { HeaderName, HeaderValue, maxMailboxLength } from '../messages/email/shapes.ts'
 import { maxMapKeys } from '../messages/shapes.ts'
 import { contentIdPattern } from '../providers/email/mime-parts.ts'
-import type { AttachedFile, Mailbox, ParsedMail } from './reader.ts'
+import { type AttachedFile, bareContentId, type Mailbox, type ParsedMail } from './reader.ts'
 
 export type EmailInput = {
   /** Not validated yet. The API's request schema validates it. */
@@ -106,8 +106,8 @@ const generatedFilename = (type: string, index: number): string => {
 }
 
 /** The content id without its brackets. Undefined for one that the API does not accept. */
-const contentIdOf = ({ contentId = '' }: AttachedFile): string | undefined => {
-  const id = contentId.trim().replace(/^<|>$/g, '')
+const contentIdOf = (file: AttachedFile): string | undefined => {
+  const id = bareContentId(file)
   return contentIdPattern.test(id) ? id : undefined
 }
 

@@ -19,6 +19,9 @@ export type AttachedFile = {
   contentId?: string | undefined
 }
 
+/** The content id of a file without its brackets. Empty without one. */
+export const bareContentId = ({ contentId = '' }: AttachedFile): string => contentId.trim().replace(/^<|>$/g, '')
+
 export type ParsedMail = {
   /** In message order, with repeated headers, and with encoded words decoded. */
   headers: { name: string; value: string }[]

@@ -1,6 +1,6 @@
 /** Converts a parsed message to an email that the service has received. */
 import type { ReceivedEmail } from '../inbound/take-email.ts'
-import type { Mailbox, ParsedMail } from './reader.ts'
+import { bareContentId, type Mailbox, type ParsedMail } from './reader.ts'
 
 const addresses = (mailboxes: Mailbox[]): string[] => mailboxes.map(({ address }) => address)
 
@@ -21,10 +21,11 @@ export const receivedEmailOf = (
   messageId: headerOf(mail, 'message-id'),
   inReplyTo: headerOf(mail, 'in-reply-to'),
   date: headerOf(mail, 'date'),
-  attachments: mail.attachments.map(({ filename, type, content }) => ({
-    filename: filename ?? null,
-    content_type: type,
-    size: content.byteLength,
-    content,
+  attachments: mail.attachments.map((file) => ({
+    filename: file.filename ?? null,
+    content_type: file.type,
+    size: file.content.byteLength,
+    content_id: bareContentId(file) || null,
+    content: file.content,
   })),
 })

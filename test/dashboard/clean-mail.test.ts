@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { cleanSheets, cleanStyle } from '../../web/src/mail/clean-css.ts'
 import { cleanMail } from '../../web/src/mail/clean-mail.ts'
+import { wantedPictures } from '../../web/src/mail/photographs.ts'
 
 const clean = (html: string, remote = false) => cleanMail({ html, remote, ownHost: 'mail.acme.test' })
 const photo = 'data:image/png;base64,iVBORw0KGgo='
@@ -55,6 +56,86 @@ test.each([
   const srcOf = ([step]: unknown[]) => (step as [string, Record<string, string>])[1].src
   expect(clean(html).blocked).toBe(blocked)
   expect([srcOf(clean(html).steps), srcOf(clean(html, true).steps)]).toEqual([before, after])
+})
+
+describe('a picture that is an attachment of the mail', () => {
+  const cleanWith = (html: string, pictures: Record<string, string>) =>
+    cleanMail({ html, remote: false, ownHost: 'mail.acme.test', pictures: new Map(Object.entries(pictures)) })
+  const sourcesOf = ({ steps }: ReturnType<typeof cleanMail>) =>
+    steps.flatMap((step) => (Array.isArray(step) ? [step[1].src] : []))
+
+  test('is shown where the mail refers to it, in the encoding of an address too', () => {
+    const html = ['logo@acme', 'logo%40acme', ' CID:logo@acme ', 'LOGO@acme', 'logo%zz', 'other', 'constructor', '']
+      .map((id) => `<img src="${/cid/i.test(id) ? id : `cid:${id}`}">`)
+      .join('')
+    const mail = cleanWith(html, { 'logo@acme': photo })
+    expect(sourcesOf(mail)).toEqual([photo, photo, photo, ...Array(5).fill(undefined)])
+    expect(mail.wanted).toEqual(['logo@acme', 'LOGO@acme', 'logo%zz', 'other', 'constructor'])
+    expect(mail.blocked).toBe(0)
+  })
+
+  test('is shown in styles and as a background', () => {
+    const html = `<style>p{background:url(cid:a)}</style><p style="background:url('cid:a')"><td background="cid:b">`
+    const mail = cleanWith(html, { a: photo })
+    expect([mail.css, mail.steps[0], mail.steps[1]]).toEqual([
+      `p{background:url("${photo}")}\n`,
+      ['p', { style: `background:url("${photo}")` }],
+      ['td', {}],
+    ])
+    expect(mail.wanted).toEqual(['a', 'b'])
+  })
+
+  test('is checked like a picture in the mail itself', () => {
+    const html = '<img src="cid:a"><img src="cid:b"><img src="cid:c">'
+    const given = {
+      a: 'data:image/svg+xml;base64,PHN2Zz4=',
+      b: 'https://other.test/a.png',
+      c: `${photo}");background:url("/x`,
+    }
+    expect(sourcesOf(cleanWith(html, given))).toEqual([undefined, undefined, undefined])
+  })
+
+  test('counts each time, together with the others', () => {
+    const large = `data:image/png;base64,${'A'.repeat(4_000_000)}`
+    const sources = sourcesOf(cleanWith('<img src="cid:a">'.repeat(5), { a: large }))
+    expect(sources.map((src) => src !== undefined)).toEqual([true, true, false, false, false])
+  })
+
+  test('is wanted up to a number and a length', () => {
+    const html = Array.from({ length: 300 }, (_, n) => `<img src="cid:${n}">`).join('')
+    expect(clean(html).wanted).toHaveLength(100)
+    expect(clean(`<img src="cid:${'x'.repeat(4_000)}">`).wanted).toEqual([])
+  })
+})
+
+describe('the attachments that are loaded', () => {
+  const file = { content_type: 'image/png', size: 10, url: '/0' as string | null, content_id: 'a' as string | null }
+
+  test('are photographs that the mail refers to', () => {
+    const files = [
+      { ...file, content_id: null },
+      { ...file, content_id: 'not wanted' },
+      { ...file, content_type: 'image/svg+xml' },
+      { ...file, content_type: 'text/html' },
+      { ...file, content_type: 'image/png+xml' },
+      { ...file, url: null },
+      { ...file, content_type: 'IMAGE/JPEG' },
+      { ...file, content_type: 'image/gif' },
+      { ...file, content_id: 'b', content_type: 'image/webp' },
+    ]
+    expect(wantedPictures(files, ['b', 'a', 'c'])).toEqual([
+      { id: 'a', position: 6, type: 'image/jpeg' },
+      { id: 'b', position: 8, type: 'image/webp' },
+    ])
+  })
+
+  test('are at most twenty, and 5 MB together', () => {
+    const many = Array.from({ length: 30 }, (_, n) => ({ ...file, content_id: `${n}` }))
+    const ids = many.map(({ content_id }) => content_id)
+    expect(wantedPictures(many, ids).map(({ position }) => position)).toEqual([...Array(20).keys()])
+    const sized = [3_000_000, 3_000_000, 2_000_000, 1].map((size, n) => ({ ...file, size, content_id: `${n}` }))
+    expect(wantedPictures(sized, ids).map(({ position }) => position)).toEqual([0, 2])
+  })
 })
 
 test.each([

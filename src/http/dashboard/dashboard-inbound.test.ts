@@ -83,6 +83,7 @@ describe('received text messages', () => {
 describe('received emails', () => {
   const path = '/api/internal/inbound-emails'
   const content = Buffer.from('a\r\nb\n\0\xff', 'latin1')
+  const receive = async (raw: string) => (await t.ask('POST', '/api/dev/inbound-email', { body: { raw } })).body
   let id: string
   beforeAll(async () => {
     await domainClient(t, own).added('mail.inbox.test', own.live, { inbound: true })
@@ -103,7 +104,7 @@ describe('received emails', () => {
       '--b--',
       '',
     ].join('\r\n')
-    id = (await t.ask('POST', '/api/dev/inbound-email', { body: { raw } })).body.id
+    id = (await receive(raw)).id
   })
   const pathOf = (mail: string, position: number | string = 0) => `${path}/${mail}/attachments/${position}`
 
@@ -112,7 +113,10 @@ describe('received emails', () => {
     const { body: shown } = await own.inboundOne(id)
     const attachments = [{ ...shown.attachments[0], url: pathOf(id) }]
     expect(answer(reply)).toEqual([200, { data: [{ ...shown, attachments }], has_more: false, next_cursor: null }])
-    expect(answer(await viewer.ask('GET', `/api/internal/inbound/${id}`))).toEqual([200, { ...shown, attachments }])
+    expect(answer(await viewer.ask('GET', `/api/internal/inbound/${id}`))).toEqual([
+      200,
+      { ...shown, attachments: [{ ...attachments[0], content_id: null }] },
+    ])
     expect(idsOf(await viewer.ask('GET', `${path}?from=ANN@reader.test&kind=reply`))).toEqual([id])
     expect(idsOf(await viewer.ask('GET', `${path}?to=other@mail.inbox.test`))).toEqual([])
   })
@@ -125,6 +129,50 @@ describe('received emails', () => {
     expect(reply.headers.get('content-disposition')).toMatch(/^attachment; filename="?page\.html/)
     expect(reply.headers.get('x-content-type-options')).toBe('nosniff')
     expect(reply.headers.get('cache-control')).toBe('private, no-store')
+  })
+
+  describe('with pictures in their HTML', () => {
+    const rawWith = (messageId: string, ...contentIds: string[]): string =>
+      [
+        'From: ann@reader.test',
+        'To: pictures@mail.inbox.test',
+        `Message-ID: <${messageId}@reader.test>`,
+        'MIME-Version: 1.0',
+        'Content-Type: multipart/related; boundary=b',
+        '',
+        ...contentIds.flatMap((contentId) => ['--b', 'Content-Type: image/png', `Content-ID: ${contentId}`, '', 'x']),
+        '--b--',
+        '',
+      ].join('\r\n')
+    const contentIdsOf = async (mail: string) =>
+      (await viewer.ask('GET', `/api/internal/inbound/${mail}`)).body.attachments.map(
+        ({ content_id }: { content_id: string | null }) => content_id,
+      )
+
+    test('show the content id of each attachment in the detail only', async () => {
+      const given = ['<logo@acme>', ' <ii_1/2> ', 'bare', '<>', `<${'x'.repeat(255)}>`, `<${'x'.repeat(256)}>`]
+      const { id: mail } = await receive(rawWith('shown', ...given))
+      expect(await contentIdsOf(mail)).toEqual(['logo@acme', 'ii_1/2', 'bare', null, 'x'.repeat(255), null])
+      const known = { filename: null, content_type: 'image/png', size: 1 }
+      const plain = given.map((_, i) => ({ ...known, url: `/api/v1/inbound/${mail}/attachments/${i}` }))
+      expect((await own.inboundOne(mail)).body.attachments).toEqual(plain)
+      expect((await own.inbound('?channel=email')).body.data[0].attachments).toEqual(plain)
+      expect((await own.inboundEvents()).at(-1)?.data.attachments).toEqual(plain)
+      const [listed] = (await viewer.ask('GET', path)).body.data
+      expect([listed.id, listed.attachments]).toEqual([mail, given.map((_, i) => ({ ...known, url: pathOf(mail, i) }))])
+    })
+
+    test('that the previous release stored show none', async () => {
+      const { id: mail } = await receive(rawWith('before', '<logo>'))
+      const stored = [{ filename: null, content_type: 'image/png', size: 1 }]
+      await t.database.sql('update inbound_messages set attachments = $1 where id = $2', [JSON.stringify(stored), mail])
+      expect(await contentIdsOf(mail)).toEqual([null])
+    })
+
+    test('are recognised without their content ids, as the previous release does', async () => {
+      expect((await receive(rawWith('again', '<one>'))).status).toBe('stored')
+      expect((await receive(rawWith('again', '<two>'))).status).toBe('repeated')
+    })
   })
 
   test('AD-04 an attachment of another org, an unknown one and a malformed place are not found', async () => {

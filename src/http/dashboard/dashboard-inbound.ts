@@ -4,10 +4,10 @@ import type { Channel } from '../../ground/channel.ts'
 import { dashboardAttachmentPath } from '../../inbound/attachment-path.ts'
 import { inboundKinds } from '../../inbound/keywords.ts'
 import type { ReadInbound } from '../../inbound/read.ts'
-import { InboundEmailItem, InboundItem, InboundSmsItem, inboundAddress } from '../../inbound/shapes.ts'
+import { InboundDetailItem, InboundEmailItem, InboundSmsItem, inboundAddress } from '../../inbound/shapes.ts'
 import type { InboundRow } from '../../inbound/store.ts'
 import { page } from '../page.ts'
-import { servedAttachment, shownInboundEmail, shownInboundSms } from '../shown-inbound.ts'
+import { servedAttachment, shownInboundDetail, shownInboundEmail, shownInboundSms } from '../shown-inbound.ts'
 import { type DashboardRoute, defineDashboardRoute, type MemberSession } from './dashboard-route.ts'
 import { optionalFilter, tenantFilter, timeFilters } from './filters.ts'
 import { listOf, listQuery } from './list-query.ts'
@@ -59,11 +59,11 @@ export const dashboardInboundRoutes = ({ read }: { read: ReadInbound }): Dashboa
       gate: 'requireSession',
       // The ids of emails are accepted too.
       params: { id: 'inboundSms' },
-      responses: { 200: InboundItem },
-      handle: async ({ session, params }) => {
-        const row = await read.find(scopeOf(session), params.id as string)
-        return { status: 200, body: row.channel === 'sms' ? shownInboundSms(row) : shownEmail(row) }
-      },
+      responses: { 200: InboundDetailItem },
+      handle: async ({ session, params }) => ({
+        status: 200,
+        body: shownInboundDetail(await read.find(scopeOf(session), params.id as string)),
+      }),
     }),
     defineDashboardRoute({
       method: 'GET',

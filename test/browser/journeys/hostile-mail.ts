@@ -40,6 +40,20 @@ const requestsTo = (url: string): string => `
   <noscript><p title="</noscript><img src=${url}>"></noscript><template><img src="${url}"></template>
   <p style="background:url(${url});list-style:url('${url}')">The last line</p></body></html>`
 
+/** Two pixels wide and one high. */
+const picture = 'iVBORw0KGgoAAAANSUhEUgAAAAIAAAABCAAAAADRSSBWAAAAC0lEQVR4nGNoaAAAAYMBARg1IhUAAAAASUVORK5CYII='
+
+const htmlPart = (html: string): string[] => ['--b', 'Content-Type: text/html', '', html]
+
+const picturePart = (type: string, contentId: string, content: string): string[] => [
+  '--b',
+  `Content-Type: ${type}`,
+  `Content-ID: <${contentId}>`,
+  'Content-Transfer-Encoding: base64',
+  '',
+  content,
+]
+
 const drawn = (page: Page): Promise<unknown> =>
   page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))')
 
@@ -51,6 +65,10 @@ const hostileMailJourneys: Journey = (stage) => {
   test('No mail of any size keeps the page busy for more than 200 ms at a time', async () => {
     const { open } = stage()
     const id = await receiveMail(stage(), 'hostile.acme.test')
+    const withPicture = await receiveMail(stage(), 'large-picture.acme.test', [
+      ...htmlPart(repeat('<img src="cid:large">', largest / 20)),
+      ...picturePart('image/png', 'large', Buffer.alloc(3_700_000, 'large').toString('base64')),
+    ])
     const page = await open('owner')
     await visit(page, '/messages?view=inbound')
     const trace = await traceDuring(page, async () => {
@@ -61,6 +79,10 @@ const hostileMailJourneys: Journey = (stage) => {
         await drawn(page)
         await goTo(page, '/messages?view=inbound')
       }
+      await goTo(page, `/messages?view=inbound&open=${withPicture}`)
+      await page.frameLocator(shownMail).locator('img[src^=data]').nth(1).waitFor()
+      await drawn(page)
+      await goTo(page, '/messages?view=inbound')
       await store(id, '<p>', repeat('w', largest))
       await goTo(page, `/messages?view=inbound&open=${id}&tab=text`)
       await page.getByText('Only the first 100,000 characters are shown.').waitFor()
@@ -108,6 +130,48 @@ const hostileMailJourneys: Journey = (stage) => {
     )
     expect(await exports()).toBe(before)
     await receiver.stop()
+  })
+
+  test('The pictures that a mail brings along are shown, and the frame requests none of them', async () => {
+    const { open, takeFaults } = stage()
+    const id = await receiveMail(stage(), 'pictures.acme.test', [
+      ...htmlPart(`<img src="cid:logo%40acme" alt="Logo"><img src="cid:missing" alt="Missing"><img src="cid:drawing" alt="Drawing">
+       <p style="background:url(cid:logo%40acme)">The last line</p>`),
+      ...picturePart('image/png', 'logo@acme', picture),
+      ...picturePart(
+        'image/svg+xml',
+        'drawing',
+        Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>').toString('base64'),
+      ),
+      ...picturePart('image/png', 'unused', picture),
+    ])
+    const page = await open('owner')
+    const files: string[] = []
+    const byFrame: string[] = []
+    page.on('request', (request) => {
+      const { pathname, protocol } = new URL(request.url())
+      if (pathname.includes('/attachments/')) files.push(pathname)
+      if (!request.isNavigationRequest() && protocol !== 'data:' && request.frame() !== page.mainFrame()) {
+        byFrame.push(request.url())
+      }
+    })
+    await visit(page, `/messages?view=inbound&open=${id}`)
+    const body = page.frameLocator(shownMail)
+    const sizeOf = (alt: string) =>
+      body.getByAltText(alt).evaluate((image) => {
+        const { naturalWidth, naturalHeight } = image as unknown as { naturalWidth: number; naturalHeight: number }
+        return [naturalWidth, naturalHeight]
+      })
+    await expect.poll(() => sizeOf('Logo')).toEqual([2, 1])
+    expect([await sizeOf('Missing'), await sizeOf('Drawing')]).toEqual([
+      [0, 0],
+      [0, 0],
+    ])
+    expect(await body.getByText('The last line').getAttribute('style')).toBe(
+      `background:url("data:image/png;base64,${picture}")`,
+    )
+    expect(files).toEqual([`/api/internal/inbound-emails/${id}/attachments/0`])
+    expect([byFrame, takeFaults()]).toEqual([[], []])
   })
 }
 

@@ -8,7 +8,19 @@ const html = `<!doctype html><html><head><style>.box{background:#f4f4f7;padding:
 <p><a href="https://example.com/track" style="color:#4f46e5">Follow it</a></p>
 <img src="https://example.com/logo.png" alt="Acme" width="80"><script>document.title = 'bad'</script></div></body></html>`
 
-const rawTo = (domain: string) =>
+const textAndReceipt = [
+  '--b',
+  'Content-Type: text/plain',
+  '',
+  'Hello, parcel 4711 has not arrived. I attach the receipt.',
+  '--b',
+  'Content-Type: text/plain',
+  'Content-Disposition: attachment; filename=receipt.txt',
+  '',
+  'Parcel 4711',
+]
+
+const rawTo = (domain: string, parts: readonly string[]) =>
   [
     'From: Ada Lovelace <ada@reader.test>',
     `To: help@${domain}`,
@@ -16,24 +28,16 @@ const rawTo = (domain: string) =>
     'MIME-Version: 1.0',
     'Content-Type: multipart/mixed; boundary=b',
     '',
-    '--b',
-    'Content-Type: text/plain',
-    '',
-    'Hello, parcel 4711 has not arrived. I attach the receipt.',
-    '--b',
-    'Content-Type: text/plain',
-    'Content-Disposition: attachment; filename=receipt.txt',
-    '',
-    'Parcel 4711',
+    ...parts,
     '--b--',
     '',
   ].join('\r\n')
 
 /** An email that somebody wrote to a domain of the org. */
-export const receiveMail = async ({ t, org }: Stage, domain: string): Promise<string> => {
+export const receiveMail = async ({ t, org }: Stage, domain: string, parts = textAndReceipt): Promise<string> => {
   await domainClient(t, org).added(domain, org.keys.live, { inbound: true })
   await t.ask('POST', '/api/dev/run', { body: { task: 'domains' } })
-  const reply = await t.ask('POST', '/api/dev/inbound-email', { body: { raw: rawTo(domain) } })
+  const reply = await t.ask('POST', '/api/dev/inbound-email', { body: { raw: rawTo(domain, parts) } })
   if (reply.status !== 200) throw new Error(reply.text)
   return reply.body.id
 }

@@ -3171,6 +3171,19 @@ export interface components {
             /** @description The path that returns its content. `null` after the content was redacted. */
             url: string | null;
         };
+        InboundDetail: components["schemas"]["InboundSms"] | components["schemas"]["InboundEmailDetail"];
+        InboundDetailAttachment: {
+            /** @description The name of the file, or `null`. */
+            filename: string | null;
+            /** @description The media type. */
+            content_type: string;
+            /** @description The size in bytes. */
+            size: number;
+            /** @description The path that returns its content. `null` after the content was redacted. */
+            url: string | null;
+            /** @description By which the HTML refers to it, or `null`. */
+            content_id: string | null;
+        };
         /**
          * @example {
          *       "id": "iem_01k5w3v8q6e9rbx2t7m4n0c1yz",
@@ -3237,47 +3250,45 @@ export interface components {
              */
             created_at: string;
         };
-        /**
-         * @example {
-         *       "id": "ism_01k5w3v8q6e9rbx2t7m4n0c1yz",
-         *       "channel": "sms",
-         *       "from": "+14155550100",
-         *       "to": "+14155550999",
-         *       "body": "stop texting me",
-         *       "media_url": [],
-         *       "kind": "opt_out",
-         *       "keyword": "STOP",
-         *       "in_reply_to": "msg_01k5w3v8q6e9rbx2t7m4n0c1yz",
-         *       "tenant_id": null,
-         *       "received_at": "2026-01-15T12:00:00.000Z",
-         *       "created_at": "2026-01-15T12:00:00.200Z"
-         *     }
-         * @example {
-         *       "id": "iem_01k5w3v8q6e9rbx2t7m4n0c1yz",
-         *       "channel": "email",
-         *       "from": "ann@example.com",
-         *       "to": [
-         *         "help@mail.example.com"
-         *       ],
-         *       "subject": "A question",
-         *       "text": "Hello?",
-         *       "html": null,
-         *       "attachments": [
-         *         {
-         *           "filename": "photo.png",
-         *           "content_type": "image/png",
-         *           "size": 2048,
-         *           "url": "/api/v1/inbound/iem_01k5w3v8q6e9rbx2t7m4n0c1yz/attachments/0"
-         *         }
-         *       ],
-         *       "kind": "reply",
-         *       "in_reply_to": null,
-         *       "tenant_id": null,
-         *       "received_at": "2026-01-15T12:00:00.000Z",
-         *       "created_at": "2026-01-15T12:00:00.200Z"
-         *     }
-         */
-        InboundMessage: components["schemas"]["InboundSms"] | components["schemas"]["InboundEmail"];
+        InboundEmailDetail: {
+            /** @description The id of the email. */
+            id: string;
+            /**
+             * @description `email` for an email.
+             * @constant
+             */
+            channel: "email";
+            /** @description The address that sent it, in lower case. */
+            from: string;
+            /** @description The addresses in To, in lower case, and those that got a blind copy here. */
+            to: string[];
+            /** @description The subject, or `null`. */
+            subject: string | null;
+            /** @description The plain text body, or `null`. Cut after 65,536 characters in lists. */
+            text: string | null;
+            /** @description The HTML body, or `null`. Cut after 65,536 characters in lists. */
+            html: string | null;
+            attachments: components["schemas"]["InboundDetailAttachment"][];
+            /**
+             * @description `opt_out` for STOP and the like, `help` for HELP and INFO, and `reply` for every other message.
+             * @enum {string}
+             */
+            kind: "reply" | "opt_out" | "help";
+            /** @description The In-Reply-To header, or `null`. */
+            in_reply_to: string | null;
+            /** @description The tenant that it belongs to: that of the message it answers, or else that of the number or domain. */
+            tenant_id: string | null;
+            /**
+             * Format: date-time
+             * @description When the provider received it.
+             */
+            received_at: string;
+            /**
+             * Format: date-time
+             * @description When it was stored.
+             */
+            created_at: string;
+        };
         /**
          * @example {
          *       "id": "ism_01k5w3v8q6e9rbx2t7m4n0c1yz",
@@ -7003,7 +7014,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InboundMessage"];
+                    "application/json": components["schemas"]["InboundDetail"];
                 };
             };
         };

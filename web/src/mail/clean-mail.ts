@@ -4,6 +4,7 @@
  */
 import { Parser } from 'htmlparser2'
 import { type CheckUrl, cleanSheets, cleanStyle } from './clean-css.ts'
+import { photograph } from './photographs.ts'
 
 export type Attributes = Record<string, string>
 
@@ -17,9 +18,14 @@ export type CleanMail = {
   body: Attributes
   /** How many pictures of other servers are left out. */
   blocked: number
+  /** The content ids of the pictures that it refers to. */
+  wanted: string[]
   /** Whether the end of the mail is left out. */
   cut: boolean
 }
+
+/** `data:` addresses of attachments, by content id. */
+export type AttachedPictures = ReadonlyMap<string, string>
 
 export type MailSource = {
   html: string
@@ -27,6 +33,7 @@ export type MailSource = {
   remote: boolean
   /** The host of the dashboard, from which a mail loads nothing. */
   ownHost: string
+  pictures?: AttachedPictures | undefined
 }
 
 const most = {
@@ -39,6 +46,10 @@ const most = {
   url: 4_000,
   /** In characters of all `data:` addresses together. */
   pictures: 10_000_000,
+  /** Content ids. An email has no more attachments. */
+  wanted: 100,
+  /** A stored content id has up to 255 characters, each of which can be encoded. */
+  contentIdUrl: 800,
   /** Columns and rows that cells cover besides their own. */
   spans: 1_000,
 }
@@ -60,9 +71,6 @@ const attributes = words(`
 `)
 const spans = words('colspan rowspan span')
 
-/** A drawing can have any number of shapes, so SVG is not among them. */
-const photograph = /^data:image\/(?:png|jpe?g|gif|webp|avif|bmp|x-icon);base64,[a-z0-9+/=]*$/i
-
 /** The address of a picture on another server. */
 const remoteAddress = (url: string, ownHost: string): string | undefined => {
   if (!/^(?:https?:)?\/\//i.test(url) || url.length > most.url) return undefined
@@ -71,27 +79,41 @@ const remoteAddress = (url: string, ownHost: string): string | undefined => {
   return parsed && !isOwn && parsed.username === '' && parsed.password === '' ? parsed.href : undefined
 }
 
+/** The content id in a `cid:` address. They are ASCII, so each escape is one character. */
+const contentIdIn = (url: string): string | undefined => {
+  if (!/^cid:./i.test(url) || url.length > most.contentIdUrl) return undefined
+  return url.slice(4).replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+}
+
 /** Nobody misses the picture that tells a sender that a mail was opened. */
 const isPixel = ({ width, height }: Attributes): boolean =>
   [width, height].some((size) => /^[01](?:px)?$/.test(size ?? ''))
 
-const makePictures = ({ remote, ownHost }: MailSource) => {
+const makePictures = ({ remote, ownHost, pictures }: MailSource) => {
   let left = most.pictures
   let blocked = 0
+  const wanted = new Set<string>()
   const embedded = (url: string): string | undefined => {
     if (url.length > left || !photograph.test(url)) return undefined
     left -= url.length
     return url
   }
+  const attached = (id: string): string | undefined => {
+    if (wanted.size < most.wanted) wanted.add(id)
+    const url = pictures?.get(id)
+    return url === undefined ? undefined : embedded(url)
+  }
   const check = (address: string, isMissed: boolean): string | undefined => {
     const url = address.trim()
     if (/^data:/i.test(url)) return embedded(url)
+    const id = contentIdIn(url)
+    if (id !== undefined) return attached(id)
     const there = remoteAddress(url, ownHost)
     if (there !== undefined && !remote && isMissed) blocked++
     return remote ? there : undefined
   }
   const inStyle: CheckUrl = (url) => check(url, true)
-  return { check, inStyle, blocked: () => blocked }
+  return { check, inStyle, blocked: () => blocked, wanted: () => [...wanted] }
 }
 
 type Pictures = ReturnType<typeof makePictures>
@@ -142,7 +164,7 @@ type OpenElement = 'shown' | 'left out' | 'hidden' | 'style'
 const read = (source: MailSource): CleanMail => {
   const pictures = makePictures(source)
   const attributesOf = makeAttributes(pictures)
-  const mail: CleanMail = { steps: [], css: '', body: {}, blocked: 0, cut: false }
+  const mail: CleanMail = { steps: [], css: '', body: {}, blocked: 0, wanted: [], cut: false }
   const sheets: string[] = []
   const open: OpenElement[] = []
   let [tags, shown, shownDepth, hiddenDepth, characters] = [0, 0, 0, 0, 0]
@@ -192,6 +214,7 @@ const read = (source: MailSource): CleanMail => {
   }
   mail.css = cleanSheets(sheets, pictures.inStyle)
   mail.blocked = pictures.blocked()
+  mail.wanted = pictures.wanted()
   return mail
 }
 

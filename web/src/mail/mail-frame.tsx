@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react'
 import { mail as words } from '../strings/mail.ts'
 import { Button } from '../ui/button.tsx'
 import type { FrameNews } from './frame-script.ts'
-import { useCleanMail } from './use-clean-mail.ts'
+import { type LoadPictures, useCleanMail } from './use-clean-mail.ts'
 
 const heights = { first: 320, least: 160, most: 1_600 }
 
@@ -14,14 +14,16 @@ type Props = {
   title: string
   /** Of which mail or template this is. Pictures are allowed for one of them, not for the next. */
   of: string
+  /** Of a mail that has attachments. The same function until it loads something else. */
+  loadPictures?: LoadPictures
 }
 
 /** A mail as its reader sees it. It has no access to the dashboard, runs no scripts and sends no requests by itself. */
-export const MailFrame = ({ html, title, of }: Props) => {
+export const MailFrame = ({ html, title, of, loadPictures }: Props) => {
   const frame = useRef<HTMLIFrameElement>(null)
   const [allowed, setAllowed] = useState<string>()
   const remote = allowed === of
-  const { mail, failed } = useCleanMail(html, remote)
+  const { mail, failed } = useCleanMail(html, remote, loadPictures)
   // A browser loads a frame again when its place in the page changes.
   const [loads, setLoads] = useState(0)
   const [height, setHeight] = useState(heights.first)

@@ -4,7 +4,10 @@ import type { Tone } from '../../../ui/badge.tsx'
 import { type ListPage, usePages } from '../../../ui/use-pages.ts'
 import type { Responses } from '../message-data.ts'
 
-export type Inbound = Responses<'/api/internal/inbound/{id}'>
+type Listed = Responses<'/api/internal/inbound-sms'> | Responses<'/api/internal/inbound-emails'>
+export type Inbound = Listed['data'][number]
+/** With what only the detail shows. */
+export type InboundOne = Responses<'/api/internal/inbound/{id}'>
 export type InboundFilters = { channel: string; from: string; kind: string }
 
 export const kindTones: Record<Inbound['kind'], Tone> = { reply: 'info', opt_out: 'warn', help: 'neutral' }

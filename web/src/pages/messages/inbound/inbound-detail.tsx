@@ -1,6 +1,8 @@
 import { Link } from '@tanstack/react-router'
 import { Download } from 'lucide-react'
+import { useCallback } from 'react'
 import { MailFrame } from '../../../mail/mail-frame.tsx'
+import type { LoadPictures } from '../../../mail/use-clean-mail.ts'
 import { inbound } from '../../../strings/inbound.ts'
 import { StatusDot } from '../../../ui/badge.tsx'
 import { buttonClasses } from '../../../ui/button.tsx'
@@ -14,12 +16,13 @@ import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
 import { type Tab, Tabs } from '../../../ui/tabs.tsx'
 import { PlainText } from '../plain-text.tsx'
-import { type Inbound, kindTones, useInbound } from './inbound-data.ts'
+import { type InboundOne, kindTones, useInbound } from './inbound-data.ts'
+import { loadPictures } from './load-pictures.ts'
 
 const words = inbound.facts
 
-type Email = Extract<Inbound, { channel: 'email' }>
-type Sms = Extract<Inbound, { channel: 'sms' }>
+type Email = Extract<InboundOne, { channel: 'email' }>
+type Sms = Extract<InboundOne, { channel: 'sms' }>
 
 const Attachments = ({ attachments }: Pick<Email, 'attachments'>) =>
   attachments.length === 0 ? null : (
@@ -64,19 +67,27 @@ const Media = ({ media_url }: Pick<Sms, 'media_url'>) =>
     </section>
   )
 
-const Content = ({ message }: { message: Inbound }) => {
+const Html = ({ id, attachments, html }: Pick<Email, 'id' | 'attachments'> & { html: string }) => {
+  const load: LoadPictures = useCallback(
+    (wanted, signal) => loadPictures({ id, attachments }, wanted, signal),
+    [id, attachments],
+  )
+  return <MailFrame of={id} html={html} title={inbound.bodyTitle} loadPictures={load} />
+}
+
+const Content = ({ message }: { message: InboundOne }) => {
   const text = message.channel === 'sms' ? message.body : message.text
-  const html = message.channel === 'email' ? message.html : null
+  const email = message.channel === 'email' && message.html ? { ...message, html: message.html } : undefined
   return (
     <div className="flex flex-col gap-5">
-      {html && <MailFrame of={message.id} html={html} title={inbound.bodyTitle} />}
-      {!html && (text ? <PlainText text={text} /> : <p className="text-muted text-sm">{inbound.noContent}</p>)}
+      {email && <Html {...email} />}
+      {!email && (text ? <PlainText text={text} /> : <p className="text-muted text-sm">{inbound.noContent}</p>)}
       {message.channel === 'email' ? <Attachments {...message} /> : <Media {...message} />}
     </div>
   )
 }
 
-const factsOf = (message: Inbound): Fact[] => [
+const factsOf = (message: InboundOne): Fact[] => [
   { name: words.from, value: <Copyable text={message.from} /> },
   { name: words.to, value: [message.to].flat().join(', ') },
   { name: words.kind, value: inbound.kinds[message.kind] },
@@ -87,7 +98,7 @@ const factsOf = (message: Inbound): Fact[] => [
   { name: words.stored, value: <RelativeTime at={message.created_at} /> },
 ]
 
-const tabsOf = (message: Inbound): Tab[] => [
+const tabsOf = (message: InboundOne): Tab[] => [
   { id: 'content', label: inbound.tabs.content, panel: <Content message={message} /> },
   ...(message.channel === 'email' && message.html && message.text
     ? [{ id: 'text', label: inbound.tabs.text, panel: <PlainText text={message.text} /> }]
