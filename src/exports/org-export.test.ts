@@ -147,7 +147,7 @@ describe('the file', () => {
 
   test('has every column of its tables, except those that are left out for a reason', async () => {
     const omitted: Record<string, string[]> = {
-      orgs: ['deleted_at', 'spend_cap_micros'],
+      orgs: ['deleted_at', 'first_steps', 'spend_cap_micros'],
       memberships: [],
       invitations: ['token_hash'],
       api_keys: ['hash'],

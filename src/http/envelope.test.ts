@@ -165,6 +165,7 @@ const added: [code: Code, status: number, type: string][] = [
   ['RANGE_NOT_SATISFIABLE', 416, 'validation_error'],
   ['SSO_REQUIRED', 403, 'authentication_error'],
   ['STEP_UP_REQUIRED', 403, 'authentication_error'],
+  ['UNLOCK_REQUIRED', 429, 'rate_limit_error'],
   ['SSO_NOT_TESTED', 409, 'validation_error'],
   ['SSO_NO_DOMAIN', 409, 'validation_error'],
   ['ORG_SLUG_TAKEN', 409, 'validation_error'],
