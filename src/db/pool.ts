@@ -173,8 +173,10 @@ export const openDb = (options: DbOptions): Db => {
   // A server that shuts down can end a connection in the same packet with which it accepts it, before anyone listens.
   // The error then fails the first statement. Without this listener it would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
-  // The server ended an idle connection. The next query opens a new one.
-  pool.on('error', ({ message }) => options.log.warn({ reason: message }, 'idle database connection lost'))
+  // The server ended an idle connection. The next query opens a new one. A pool that closes loses none.
+  pool.on('error', ({ message }) => {
+    if (!pool.ending) options.log.warn({ reason: message }, 'idle database connection lost')
+  })
 
   /** Runs the last step of a change, after which it has taken effect: a statement of its own, or COMMIT. */
   const lastStep = async <T>(changes: boolean, step: () => Promise<T>): Promise<T> => {
