@@ -6,7 +6,7 @@ export default defineConfig({
   test: {
     include: ['{src,test,bench}/**/*.test.ts'],
     globalSetup: ['test/setup/global-setup.ts'],
-    setupFiles: ['test/setup/network-guard.ts', 'test/setup/loopback-guard.ts'],
+    setupFiles: ['test/setup/network-guard.ts', 'test/setup/loopback-guard.ts', 'test/setup/clock-guard.ts'],
     sequence: { sequencer: LongestFirst },
     pool: 'forks',
     // The files of a worker share its modules: loading them again for each file took a quarter of the time.

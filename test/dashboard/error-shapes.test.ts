@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { createElement, type FunctionComponent } from 'react'
 import { renderToStaticMarkup } from 'react-dom/server'
-import { afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import type { FieldFault } from '../../web/src/api/api-error.ts'
 
 const source = join(import.meta.dirname, '..', '..', 'web', 'src')
@@ -32,6 +32,7 @@ beforeAll(async () => {
       .trim()
 })
 afterEach(() => vi.restoreAllMocks())
+afterAll(() => vi.unstubAllGlobals())
 
 const json =
   (body: unknown, status = 422) =>

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createElement, type FunctionComponent } from 'react'
 import { renderToStaticMarkup } from 'react-dom/server'
-import { beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 
 const source = join(import.meta.dirname, '..', '..', 'web', 'src')
 
@@ -34,8 +34,14 @@ const answerAt = async (time: number): Promise<void> => {
   await api.GET('/api/internal/org')
 }
 
+afterAll(() => vi.unstubAllGlobals())
+
 beforeEach(() => {
   vi.useFakeTimers({ now: browser, toFake: ['Date', 'performance', 'setInterval'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
 })
 
 test('A message that was just sent is not in the future of a browser that is late', async () => {
