@@ -96,7 +96,7 @@ describe('a picture that is an attachment of the mail', () => {
   })
 
   test('counts each time, together with the others', () => {
-    const large = `data:image/png;base64,${'A'.repeat(4_000_000)}`
+    const large = `data:image/png;base64,${'A'.repeat(3_000_000)}`
     const sources = sourcesOf(cleanWith('<img src="cid:a">'.repeat(5), { a: large }))
     expect(sources.map((src) => src !== undefined)).toEqual([true, true, false, false, false])
   })

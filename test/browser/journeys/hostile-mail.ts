@@ -80,7 +80,7 @@ const hostileMailJourneys: Journey = (stage) => {
         await goTo(page, '/messages?view=inbound')
       }
       await goTo(page, `/messages?view=inbound&open=${withPicture}`)
-      await page.frameLocator(shownMail).locator('img[src^=data]').nth(1).waitFor()
+      await page.frameLocator(shownMail).locator('img[src^=data]').waitFor()
       await drawn(page)
       await goTo(page, '/messages?view=inbound')
       await store(id, '<p>', repeat('w', largest))

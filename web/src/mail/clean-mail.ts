@@ -45,7 +45,7 @@ const most = {
   attribute: 500,
   url: 4_000,
   /** In characters of all `data:` addresses together. */
-  pictures: 10_000_000,
+  pictures: 7_000_000,
   /** Content ids. An email has no more attachments. */
   wanted: 100,
   /** A stored content id has up to 255 characters, each of which can be encoded. */

@@ -12,8 +12,10 @@ a[title]{color:#1a56db;text-decoration:underline}
 img:not([src]){background:#eee}`
 
 /** In steps. A slice that took long is followed by a smaller one. */
-const slices = { first: 200, most: 800, least: 10 }
+const slices = { first: 40, most: 800, least: 10 }
 const [shortMs, longMs] = [8, 24]
+/** Of an address with a picture in it. Setting a megabyte takes as long as a thousand steps. */
+const charactersPerStep = 1_000
 
 const tell = (news: FrameNews): void => parent.postMessage(news, '*')
 
@@ -39,6 +41,14 @@ const makeBuilder = () => {
   }
 }
 
+const costOf = (step: Step): number => {
+  if (typeof step !== 'object') return 1
+  const [, { src = '', style: inline = '' }] = step
+  return 1 + (src.length + inline.length) / charactersPerStep
+}
+
+const nextTask = (): Promise<unknown> => new Promise((done) => setTimeout(done))
+
 const heightNow = (): number => Math.ceil(document.documentElement.getBoundingClientRect().height)
 
 let latest = 0
@@ -51,18 +61,24 @@ const show = async ({ steps, css, body }: CleanMail): Promise<void> => {
   setAttributes(document.body, body)
   document.body.replaceChildren()
   const build = makeBuilder()
-  for (let from = 0, size = slices.first; from < steps.length; ) {
+  let next = 0
+  for (let size = slices.first; next < steps.length; ) {
+    await nextTask()
+    if (run !== latest) return
     const start = performance.now()
-    for (const step of steps.slice(from, from + size)) build(step)
-    from += size
+    for (let cost = 0; cost < size && next < steps.length; next++) {
+      const step = steps[next] as Step
+      build(step)
+      cost += costOf(step)
+    }
     // Lays the slice out now, and not together with the next one.
     heightNow()
     const ms = performance.now() - start
     if (ms > longMs) size = Math.max(slices.least, size >> 1)
     else if (ms < shortMs) size = Math.min(slices.most, size * 2)
-    await new Promise((done) => setTimeout(done))
-    if (run !== latest) return
   }
+  await nextTask()
+  if (run !== latest) return
   scrollTo(0, scrollY)
   tell({ kind: 'shown', height: heightNow() })
 }
