@@ -97,70 +97,40 @@ export const recordResponses = statement<{
      and held.environment = a.environment and held.key = a.key and held.claim = a.claim`,
 )
 
-/** A claim that was lost in the meantime changes nothing. */
-export const recordProvisionalResponse = statement<{
-  orgId: string
-  tenantId: string | null
-  environment: string
-  key: string
-  claim: string
-  status: number
-  body: string
-  lockedUntil: Date
-  expiresAt: Date
-}>(
+type OwnClaim = { orgId: string; tenantId: string | null; environment: string; key: string; claim: string }
+
+/** A claim that was lost in the meantime finds no row. */
+const ownClaim = `org_id = :orgId and tenant_id is not distinct from :tenantId and environment = :environment
+     and key = :key and claim = :claim`
+
+export const recordProvisionalResponse = statement<OwnClaim & { status: number; body: string; lockedUntil: Date; expiresAt: Date }>(
   'idempotency.record_provisional',
   `update idempotency_keys set status = :status, body = :body, locked_until = :lockedUntil, expires_at = :expiresAt
-   where org_id = :orgId and tenant_id is not distinct from :tenantId and environment = :environment
-     and key = :key and claim = :claim`,
+   where ${ownClaim}`,
 )
 
-export const freeKey = statement<{
-  orgId: string
-  tenantId: string | null
-  environment: string
-  key: string
-  claim: string
-}>(
+export const freeKey = statement<OwnClaim>(
   'idempotency.free',
   `delete from idempotency_keys
-   where org_id = :orgId and tenant_id is not distinct from :tenantId and environment = :environment
-     and key = :key and claim = :claim`,
+   where ${ownClaim}`,
 )
 
 /** For a request that has done nothing. A key that it took over from an interrupted one keeps the ids of that one. */
-export const freeUnusedKey = statement<{
-  orgId: string
-  tenantId: string | null
-  environment: string
-  key: string
-  claim: string
-  now: Date
-}>(
+export const freeUnusedKey = statement<OwnClaim & { now: Date }>(
   'idempotency.free_unused',
   `with returned as (
      update idempotency_keys set locked_until = :now, process_id = null
-     where org_id = :orgId and tenant_id is not distinct from :tenantId and environment = :environment
-       and key = :key and claim = :claim and first_claim is not null
+     where ${ownClaim} and first_claim is not null
    )
    delete from idempotency_keys
-   where org_id = :orgId and tenant_id is not distinct from :tenantId and environment = :environment
-     and key = :key and claim = :claim and first_claim is null`,
+   where ${ownClaim} and first_claim is null`,
 )
 
 /** Keeps the row of an interrupted request, so that a later one still gets the ids that are derived from it. */
-export const freeInterruptedKey = statement<{
-  orgId: string
-  tenantId: string | null
-  environment: string
-  key: string
-  claim: string
-  now: Date
-}>(
+export const freeInterruptedKey = statement<OwnClaim & { now: Date }>(
   'idempotency.free_interrupted',
   `update idempotency_keys set locked_until = :now, process_id = null
-   where org_id = :orgId and tenant_id is not distinct from :tenantId and environment = :environment
-     and key = :key and claim = :claim`,
+   where ${ownClaim}`,
 )
 
 /** Keeps a later request from claiming the key until the transaction ends. No row if the key is free. */

@@ -129,7 +129,7 @@ export const makeRegister = (needs: Needs): Register => {
         if (userId !== undefined) await storeCode(tx, userId, given.email, code, browserHash)
         return userId !== undefined
       })
-      // The mail comes last: whoever reads it at once must find the code.
+      // The mail comes last, so that its code works at once.
       if (stored) return mail(given.email, known?.default_org_id ?? null, verifyEmailMail(code))
     }
   }

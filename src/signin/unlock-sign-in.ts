@@ -40,12 +40,14 @@ export const makeUnlockSignIn = ({ db, clock, mail, background, devices, baseUrl
     const subject = guessSubject({ email })
     const at = clock.now()
     if (!(await db.row(claimUnlockMail, { subject, at, since: new Date(at.getTime() - hourMs) }))) return
+    const { token, hash } = newToken()
     try {
-      const { token, hash } = newToken()
-      await mail(email, account.default_org_id, unlockMail(baseUrl(), token))
       const expiresAt = new Date(at.getTime() + linkMs)
       await db.change(insertUnlock, { tokenHash: hash, userId: account.id, at, expiresAt })
+      // The mail comes last, so that its link works at once.
+      await mail(email, account.default_org_id, unlockMail(baseUrl(), token))
     } catch (error) {
+      await db.row(useUnlock, { tokenHash: hash, now: at })
       await db.change(releaseUnlockMail, { subject })
       throw error
     }
