@@ -89,8 +89,8 @@ const storeCollected = async ({ client, rules: { record } }: Change): Promise<vo
 }
 
 /**
- * Needs the strongest lock of the table, so its parts may not make it wait any more: whoever uses them through the table
- * has finished, and a vacuum has not.
+ * Needs the strongest lock of the table, so nothing may hold its parts any more: statements on the table have finished by
+ * then, but a vacuum may not have.
  */
 const drop = (change: Change): Promise<void> =>
   withBriefLocks(change.client, async () => {

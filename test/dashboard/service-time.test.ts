@@ -22,7 +22,7 @@ beforeAll(async () => {
     )
 })
 
-/** The browser's clock is eleven minutes late, and nobody has told it. */
+/** The browser's clock is eleven minutes late. */
 const browser = Date.parse('2026-01-15T11:49:00.000Z')
 const service = Date.parse('2026-01-15T12:00:00.000Z')
 const after = (minutes: number): string => new Date(service + minutes * 60_000).toISOString()

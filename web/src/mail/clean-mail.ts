@@ -85,7 +85,7 @@ const contentIdIn = (url: string): string | undefined => {
   return url.slice(4).replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 }
 
-/** Nobody misses the picture that tells a sender that a mail was opened. */
+/** A picture of one pixel shows nothing: it only reports to the sender that the mail was opened. */
 const isPixel = ({ width, height }: Attributes): boolean =>
   [width, height].some((size) => /^[01](?:px)?$/.test(size ?? ''))
 

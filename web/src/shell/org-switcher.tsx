@@ -22,7 +22,7 @@ export const useSwitchOrg = () => {
     } catch (error) {
       const name = orgs.find(({ id }) => id === orgId)?.name ?? ''
       if (error instanceof ApiError && error.code === 'SSO_REQUIRED') showRefusedOrg({ id: orgId, name, error })
-      // Whoever closed the question for the password knows why nothing happens.
+      // A person who closed the question for the password knows why nothing happens.
       else if (!(error instanceof ApiError && error.code === 'STEP_UP_REQUIRED')) toastError(error)
     }
   }
