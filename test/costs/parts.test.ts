@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { bytesByPart, timeByPart } from './parts.ts'
+import { bytesByPart, timeByFunction, timeByPart } from './parts.ts'
 
-const frame = (url: string, functionName = 'work') => ({ url, functionName })
+const frame = (url: string, functionName = 'work') => ({ url, functionName, lineNumber: 7 })
 const root = 'file:///somewhere'
 
 test('time counts for the part of the program that ran, and that of a built-in function for its caller', () => {
@@ -43,4 +43,19 @@ test('memory counts for the part that allocated it', () => {
     ],
   }
   expect(bytesByPart(head)).toEqual({ other: 1, usage: 15, zod: 7 })
+})
+
+test('the time of a function is its own, under its name and place', () => {
+  const nodes = [
+    { id: 1, callFrame: frame('', '(root)'), children: [2, 3, 4] },
+    { id: 2, callFrame: frame('', '(idle)') },
+    { id: 3, callFrame: frame(`${root}/src/usage/lines.ts`, 'linesOf') },
+    { id: 4, callFrame: frame(`${root}/node_modules/zod/v4/core.js`, ''), children: [5] },
+    { id: 5, callFrame: frame('', 'stringify') },
+  ]
+  expect(timeByFunction({ nodes, samples: [2, 3, 3, 4, 5], timeDeltas: [1, 2, 3, 4, 5] })).toEqual({
+    'linesOf usage/lines.ts:8': 5,
+    '(anonymous) zod/v4/core.js:8': 4,
+    stringify: 5,
+  })
 })

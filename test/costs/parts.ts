@@ -1,6 +1,6 @@
 /** Attributes the time and the memory of a profile to parts of the program. */
 
-type CallFrame = { functionName: string; url: string }
+type CallFrame = { functionName: string; url: string; lineNumber: number }
 
 export type CpuProfile = {
   nodes: { id: number; callFrame: CallFrame; children?: number[] }[]
@@ -85,6 +85,23 @@ export const timeByPart = (profile: CpuProfile): ByPart => {
   const sums: ByPart = {}
   for (const [i, id] of profile.samples.entries()) add(sums, parts.get(id) ?? 'other', profile.timeDeltas[i] ?? 0)
   delete sums.idle
+  return sums
+}
+
+/** `send messages/send.ts:120`. Built-in functions have no file. */
+const nameOfFrame = ({ functionName, url, lineNumber }: CallFrame): string => {
+  const file = url.replace(/^.*\/(?:src|node_modules)\//, '')
+  return `${functionName || '(anonymous)'} ${file && `${file}:${lineNumber + 1}`}`.trimEnd()
+}
+
+/** Microseconds that each function took itself. */
+export const timeByFunction = ({ nodes, samples, timeDeltas }: CpuProfile): ByPart => {
+  const names = new Map(nodes.map(({ id, callFrame }) => [id, nameOfFrame(callFrame)]))
+  const sums: ByPart = {}
+  const idle = new Set(nodes.filter(({ callFrame }) => partOfFrame(callFrame) === 'idle').map(({ id }) => id))
+  for (const [i, id] of samples.entries()) {
+    if (!idle.has(id)) add(sums, names.get(id) ?? 'other', timeDeltas[i] ?? 0)
+  }
   return sums
 }
 

@@ -11,7 +11,7 @@ import { counterSlot, type RequestShape } from '../../bench/wire.ts'
 import { sayStarted, startOnlyOption } from '../../scripts/start-only.ts'
 import { extractRelease, presentRelease } from '../upgrade/previous-release.ts'
 import { type DatabaseUse, type MeasuredDatabase, type MeasuredServer, startMeasuredServer } from './database.ts'
-import { type ByPart, bytesByPart, timeByPart } from './parts.ts'
+import { type ByPart, bytesByPart, timeByFunction, timeByPart } from './parts.ts'
 import { type Subject, startSubject } from './subject.ts'
 import { type Costs, costTables } from './table.ts'
 
@@ -21,24 +21,26 @@ const { values } = parseArgs({
     clients: { type: 'string', default: '100' },
     'per-request': { type: 'string', default: '1' },
     rounds: { type: 'string' },
+    functions: { type: 'string', default: '0' },
     quick: { type: 'boolean', default: false },
     ...startOnlyOption,
   },
 })
-const wholeNumber = (name: string, text: string): number => {
+const wholeNumber = (name: string, text: string, from = 1): number => {
   const n = Number(text)
-  if (!Number.isSafeInteger(n) || n < 1) throw new Error(`--${name} must be a whole number from 1`)
+  if (!Number.isSafeInteger(n) || n < from) throw new Error(`--${name} must be a whole number from ${from}`)
   return n
 }
 const clients = wholeNumber('clients', values.clients)
 const perRequest = wholeNumber('per-request', values['per-request'])
 const rounds = wholeNumber('rounds', values.rounds ?? (values.quick ? '1' : '5'))
+const functions = wholeNumber('functions', values.functions, 0)
 const pace = values.quick ? { warmUpMs: 3_000, turnMs: 2_000 } : { warmUpMs: 10_000, turnMs: 5_000 }
 
 type Measured = { subject: Subject; database: MeasuredDatabase }
 
 /** One turn of a subject. */
-type Turn = { sends: number; perSecond: number; parts: ByPart; serviceMs: number; use: DatabaseUse }
+type Turn = { sends: number; perSecond: number; parts: ByPart; functions: ByPart; serviceMs: number; use: DatabaseUse }
 
 const progress = (line: string) => process.stderr.write(`${line}\n`)
 
@@ -74,7 +76,7 @@ const takeTurn = async (load: Load, { subject, database }: Measured): Promise<Tu
   const serviceMs = (await subject.cpuMs()) - cpuBefore
   const use = await database.end()
   progress(`${subject.name}: ${sends} sends, ${perSecond.toFixed(0)} per second`)
-  return { sends, perSecond, parts: timeByPart(profile), serviceMs, use }
+  return { sends, perSecond, parts: timeByPart(profile), functions: timeByFunction(profile), serviceMs, use }
 }
 
 const allocations = async (load: Load, { subject }: Measured): Promise<ByPart> => {
@@ -111,6 +113,7 @@ const costsOf = (name: string, turns: Turn[], bytes: ByPart): Costs => {
     name,
     perSecond: median(turns.map(({ perSecond }) => perSecond)),
     parts: perSend(addUp(turns.map(({ parts }) => parts)), sends),
+    functions: perSend(addUp(turns.map((turn) => turn.functions)), sends),
     serviceUs: per(({ serviceMs }) => serviceMs * 1_000),
     databaseUs: per(({ use }) => use.cpuMs * 1_000),
     walBytes: per(({ use }) => use.walBytes),
@@ -165,7 +168,7 @@ try {
   if (values['start-only']) sayStarted('the service, and a database that counts its statements')
   else {
     const title = `${perRequest} per request, ${clients} clients, ${rounds} rounds`
-    process.stdout.write(`${title}\n\n${costTables(await measure(started)).join('\n')}\n`)
+    process.stdout.write(`${title}\n\n${costTables(await measure(started), functions).join('\n')}\n`)
   }
 } finally {
   await Promise.all(started.map(({ subject }) => subject.stop()))

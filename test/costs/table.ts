@@ -8,6 +8,8 @@ export type Costs = {
   perSecond: number
   /** Microseconds of the main thread by part. */
   parts: ByPart
+  /** Microseconds of the main thread that each function took itself. */
+  functions: ByPart
   /** Microseconds of all threads of the API process. */
   serviceUs: number
   databaseUs: number
@@ -67,8 +69,8 @@ const statementTimes = (
   return times
 }
 
-/** `costs` has the earlier tree first, if there are two. */
-export const costTables = (costs: Costs[]): string[] => {
+/** `costs` has the earlier tree first, if there are two. `functions` is how many functions to list. */
+export const costTables = (costs: Costs[], functions: number): string[] => {
   const trees = costs.map(({ name }) => name)
   const total = (name: string, of: (cost: Costs) => number): Line => ({ name, values: costs.map(of) })
   return [
@@ -92,6 +94,19 @@ export const costTables = (costs: Costs[]): string[] => {
         0.5,
       ),
     ),
+    ...(functions > 0
+      ? [
+          '',
+          ...linesOf(
+            'main thread by function, µs',
+            trees,
+            byName(
+              costs.map((cost) => cost.functions),
+              0,
+            ).slice(0, functions),
+          ),
+        ]
+      : []),
     '',
     ...linesOf(
       'allocated by part, bytes',
