@@ -3,10 +3,11 @@
 import type { Clock } from '../ground/clock.ts'
 import { type Code, Failure } from '../ground/errors.ts'
 import { contains, parseIp } from '../ground/ip-address.ts'
+import { andThen, type MaybePromise } from '../ground/maybe-promise.ts'
 import type { Caller, TenantState } from '../keys/caller.ts'
 import type { Callers } from '../keys/callers.ts'
 import type { ScopeName } from '../keys/scopes.ts'
-import type { BucketState, Limiter } from '../limits/limiter.ts'
+import type { BucketState, Limiter, TakeResult } from '../limits/limiter.ts'
 import { bucketsPerAddress, refusedUntil } from '../limits/per-address.ts'
 import { readReference, type TenantsByReference } from '../tenants/by-reference.ts'
 
@@ -32,18 +33,18 @@ export type Credentials = {
   key: string | undefined
   address: string | null
   /** Receives the rate state after the call is counted. Without this callback the call is not counted. */
-  onCount?: (rate: Rate) => void
+  onCount?: ((rate: Rate) => void) | undefined
 }
 
 export interface Admission {
   /** Checks the key, the org, the IP address, the rate buckets and the tenant that the key is bound to. */
-  pass(credentials: Credentials): Promise<Caller>
+  pass(credentials: Credentials): MaybePromise<Caller>
   /** Resolves the tenant that the request selects, then checks the scope. Without a rule, no scope is required. */
   narrow(
     key: Caller,
     tenantRef: string | undefined,
     rule: AccessRule | undefined,
-  ): Promise<Pick<Admitted, 'caller' | 'newTenantRef'>>
+  ): MaybePromise<Pick<Admitted, 'caller' | 'newTenantRef'>>
 }
 
 const minute = 60_000
@@ -86,9 +87,7 @@ type Needs = {
 }
 
 export const makeAdmission = ({ callers, tenants, limiter, clock }: Needs): Admission => {
-  const authenticate = async (key: string | undefined, address: string | null, now: number): Promise<Caller> => {
-    const caller = key === undefined ? undefined : await callers.find(key, now)
-    if (caller) return caller
+  const refuse = async (address: string | null, now: number): Promise<never> => {
     // Failed attempts are limited per address. A valid key from the same address is not affected.
     const limit = { limit: failuresPerMinute, windowMs: minute }
     const buckets = bucketsPerAddress(address, limit, (network) => `{auth}:${network}`)
@@ -97,42 +96,53 @@ export const makeAdmission = ({ callers, tenants, limiter, clock }: Needs): Admi
     throw new Failure('UNAUTHORIZED')
   }
 
-  const spendRate = async (caller: Caller, now: number, onCount: (rate: Rate) => void): Promise<void> => {
-    if (!limiter) return
-    const { buckets } = caller
-    const answer = limiter.take(buckets, now)
-    const taken = answer instanceof Promise ? await answer : answer
-    if (!taken) return
+  const authenticate = (key: string | undefined, address: string | null, now: number): MaybePromise<Caller> =>
+    andThen(key === undefined ? undefined : callers.find(key, now), (caller) => caller ?? refuse(address, now))
+
+  const report = (caller: Caller, taken: TakeResult, now: number, onCount: (rate: Rate) => void): void => {
     const reported = taken.allowed ? 0 : taken.refusedBy
-    const state = taken.states[reported] as BucketState
-    const scope = reported === buckets.length - 1 ? 'org' : 'key'
-    onCount({ ...state, plan: caller.org.plan, scope })
-    if (!taken.allowed) throw new Failure('RATE_LIMITED', { retryAfter: (state.resetAt - now) / 1000 })
+    const { limit, remaining, resetAt } = taken.states[reported] as BucketState
+    const scope = reported === caller.buckets.length - 1 ? 'org' : 'key'
+    onCount({ limit, remaining, resetAt, plan: caller.org.plan, scope })
+    if (!taken.allowed) throw new Failure('RATE_LIMITED', { retryAfter: (resetAt - now) / 1000 })
+  }
+
+  const spendRate = (caller: Caller, now: number, onCount: Credentials['onCount']): MaybePromise<void> =>
+    onCount && limiter
+      ? andThen(limiter.take(caller.buckets, now), (taken) => {
+          if (taken) report(caller, taken, now, onCount)
+        })
+      : undefined
+
+  const selectTenant = (key: Caller, tenantRef: string) => {
+    if (key.tenantId !== null) throw new Failure('TENANT_KEY_FORBIDDEN')
+    const ref = readReference(tenantRef)
+    return andThen(tenants.find(key.orgId, ref), (tenantId) =>
+      tenantId === undefined
+        ? { caller: key, newTenantRef: ref }
+        : { caller: { ...key, tenantId }, newTenantRef: undefined },
+    )
   }
 
   return {
-    pass: async ({ key, address, onCount }) => {
+    pass: ({ key, address, onCount }) => {
       const now = clock.millis()
-      const caller = await authenticate(key, address, now)
-      if (caller.org.suspended) throw new Failure('ORG_SUSPENDED')
-      checkAddress(caller, address)
-      if (onCount) await spendRate(caller, now, onCount)
-      callers.recordUse(caller, now)
-      checkOwnTenant(caller)
-      return caller
+      return andThen(authenticate(key, address, now), (caller) => {
+        if (caller.org.suspended) throw new Failure('ORG_SUSPENDED')
+        checkAddress(caller, address)
+        return andThen(spendRate(caller, now, onCount), () => {
+          callers.recordUse(caller, now)
+          checkOwnTenant(caller)
+          return caller
+        })
+      })
     },
-    narrow: async (key, tenantRef, rule) => {
-      let caller = key
-      let newTenantRef: string | undefined
-      if (tenantRef !== undefined) {
-        if (key.tenantId !== null) throw new Failure('TENANT_KEY_FORBIDDEN')
-        const ref = readReference(tenantRef)
-        const tenantId = await tenants.find(key.orgId, ref)
-        if (tenantId === undefined) newTenantRef = ref
-        else caller = { ...key, tenantId }
-      }
-      if (rule) checkAccess(key, rule)
-      return { caller, newTenantRef }
+    narrow: (key, tenantRef, rule) => {
+      const selected = tenantRef === undefined ? { caller: key, newTenantRef: undefined } : selectTenant(key, tenantRef)
+      return andThen(selected, (narrowed) => {
+        if (rule) checkAccess(key, rule)
+        return narrowed
+      })
     },
   }
 }

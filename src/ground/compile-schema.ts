@@ -174,7 +174,12 @@ const compile = (schema: Schema): Read => {
     }
     case 'default': {
       const inner = compile(def.innerType)
-      return (input) => (input === undefined ? def.defaultValue : inner(input))
+      // The schema makes a new list or object for each input, so only other values can be read once.
+      const first = def.defaultValue
+      if (typeof first === 'object' && first !== null) {
+        return (input) => (input === undefined ? def.defaultValue : inner(input))
+      }
+      return (input) => (input === undefined ? first : inner(input))
     }
     case 'transform':
       return readTransform(def.transform as (value: unknown, context: never) => unknown)

@@ -1,6 +1,7 @@
 /** Reads the credentials from the headers of a /api/v1 request and runs the admission checks before its body is read. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AccessRule, Admission, Admitted, Rate } from '../admission/admit.ts'
+import { andThen, type MaybePromise } from '../ground/maybe-promise.ts'
 import type { Authenticate } from './authenticate.ts'
 
 export type { Admitted }
@@ -10,7 +11,7 @@ export type AdmitRequest = (
   request: FastifyRequest,
   reply: FastifyReply,
   rule: AccessRule | undefined,
-) => Promise<Admitted>
+) => MaybePromise<Admitted>
 
 export const setRateHeaders = (reply: FastifyReply, { limit, remaining, resetAt, plan, scope }: Rate): void => {
   reply.headers({
@@ -26,9 +27,12 @@ type Needs = { admission: Pick<Admission, 'narrow'>; authenticate: Authenticate 
 
 export const makeAdmitRequest =
   ({ admission, authenticate }: Needs): AdmitRequest =>
-  async (request, reply, rule) => {
-    const { caller, address } = await authenticate(request, (rate) => setRateHeaders(reply, rate))
-    const header = request.headers['x-service-tenant-ref']
-    const tenantRef = Array.isArray(header) ? header.join(', ') : header
-    return { address, ...(await admission.narrow(caller, tenantRef, rule)) }
-  }
+  (request, reply, rule) =>
+    andThen(
+      authenticate(request, (rate) => setRateHeaders(reply, rate)),
+      ({ caller, address }) => {
+        const header = request.headers['x-service-tenant-ref']
+        const tenantRef = Array.isArray(header) ? header.join(', ') : header
+        return andThen(admission.narrow(caller, tenantRef, rule), (narrowed) => ({ address, ...narrowed }))
+      },
+    )

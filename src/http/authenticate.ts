@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Admission, Rate } from '../admission/admit.ts'
 import { Failure } from '../ground/errors.ts'
+import { andThen, type MaybePromise, orElse } from '../ground/maybe-promise.ts'
 import type { Caller } from '../keys/caller.ts'
 import { callerAddress, type ProxyTrust } from './caller-address.ts'
 import { currentSelfCall } from './self-call.ts'
@@ -12,7 +13,7 @@ const bearer = /^Bearer +(\S+) *$/i
 export type Authenticate = (
   request: FastifyRequest,
   onCount?: (rate: Rate) => void,
-) => Promise<{ caller: Caller; address: string | null }>
+) => MaybePromise<{ caller: Caller; address: string | null }>
 
 type Needs = {
   admission: Pick<Admission, 'pass'>
@@ -25,15 +26,16 @@ export const makeAuthenticate = ({ admission, proxies, baseUrl }: Needs): Authen
   /** Where a client learns how to get a token (RFC 9728). The same without a key and with a wrong one. */
   const challenge = (): string => `Bearer resource_metadata="${baseUrl()}/.well-known/oauth-protected-resource"`
 
-  return async (request, onCount) => {
+  const withChallenge = (error: unknown): never => {
+    if (!(error instanceof Failure && error.code === 'UNAUTHORIZED')) throw error
+    throw new Failure('UNAUTHORIZED', { headers: { 'www-authenticate': challenge() } })
+  }
+
+  return (request, onCount) => {
     const selfCall = currentSelfCall()
     const address = selfCall ? selfCall.address : callerAddress(request.raw, proxies)
     const key = request.headers.authorization?.match(bearer)?.[1]
-    try {
-      return { caller: await admission.pass({ key, address, ...(onCount && { onCount }) }), address }
-    } catch (error) {
-      if (!(error instanceof Failure && error.code === 'UNAUTHORIZED')) throw error
-      throw new Failure('UNAUTHORIZED', { headers: { 'www-authenticate': challenge() } })
-    }
+    const passing = orElse(() => admission.pass({ key, address, onCount }), withChallenge)
+    return andThen(passing, (caller) => ({ caller, address }))
   }
 }

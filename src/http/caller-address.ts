@@ -1,5 +1,6 @@
 /** The address of a caller, directly or through trusted proxies. Nothing else reads the socket or the header for it. */
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { contains, type IpRange, parseIp } from '../ground/ip-address.ts'
 
 /** The proxies in front of the service: the addresses they connect from, and how many of them a request passes. */
@@ -35,7 +36,16 @@ export const addressBehindProxies = (
   return entry ? (parseIp(withoutPort(entry))?.toString() ?? null) : null
 }
 
+/** What the last request on a connection was from. Most connections carry many requests of one caller. */
+const known = new WeakMap<Socket, { forwarded: string | undefined; address: string | null }>()
+
 export const callerAddress = ({ socket, headers }: IncomingMessage, trust: ProxyTrust): string | null => {
-  const forwarded = headers['x-forwarded-for']
-  return addressBehindProxies(socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join(',') : forwarded, trust)
+  const header = headers['x-forwarded-for']
+  const forwarded = Array.isArray(header) ? header.join(',') : header
+  const last = known.get(socket)
+  if (last && last.forwarded === forwarded) return last.address
+  const address = addressBehindProxies(socket.remoteAddress, forwarded, trust)
+  // A connection that has closed has no address any more, and is not reused.
+  if (address !== null) known.set(socket, { forwarded, address })
+  return address
 }

@@ -5,7 +5,7 @@ import { Failure } from '../ground/errors.ts'
 import { countedNetworks } from '../ground/ip-address.ts'
 import { callerAddress, type ProxyTrust } from './caller-address.ts'
 import { bodyTooLarge, malformed } from './envelope.ts'
-import type { Uploads } from './uploads.ts'
+import type { Upload, Uploads } from './uploads.ts'
 
 /** Refusals that leave a part of the body unread. It is read and discarded before the response is sent. */
 const leavesRest = new WeakSet<Failure>()
@@ -32,38 +32,47 @@ export const makeReadBody =
     const documented = config.documentedLimit ?? limit
     const announced = Number(request.headers['content-length'])
     if (announced > limit) return Promise.reject(refuseBody(documented))
-    const user = request.admitted?.caller.keyId ?? request.signedIn?.userId
-    const caller = user ?? countedNetworks(callerAddress(request.raw, proxies))[0].name
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = []
       let length = 0
-      const stop = (): void => {
-        payload.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose)
-        upload.end()
+      let ended = false
+      let upload: Upload | undefined
+      const end = (): void => {
+        ended = true
+        upload?.end()
       }
       const refuse = (failure: Failure): void => {
-        stop()
+        end()
         reject(leavingRest(failure))
       }
-      const onData = (chunk: Buffer): void => {
+      const startUpload = (): Upload => {
+        const user = request.admitted?.caller.keyId ?? request.signedIn?.userId
+        return uploads.start(user ?? countedNetworks(callerAddress(request.raw, proxies))[0].name, refuse)
+      }
+      payload.on('data', (chunk: Buffer) => {
+        if (ended) return
         length += chunk.length
-        if (length > limit) refuse(bodyTooLarge(documented))
-        else {
-          chunks.push(chunk)
-          upload.add(chunk.length)
+        if (length > limit) return refuse(bodyTooLarge(documented))
+        chunks.push(chunk)
+        // Most bodies arrive in one piece, and then nothing of them is held while the rest is on its way.
+        if (length === announced && !upload) return
+        upload ??= startUpload()
+        upload.add(chunk.length)
+      })
+      payload.on('end', () => {
+        if (ended) return
+        end()
+        if (!Number.isNaN(announced) && length !== announced) {
+          return reject(malformed('The body length does not match Content-Length.'))
         }
-      }
-      const onEnd = (): void => {
-        stop()
-        if (Number.isNaN(announced) || length === announced) resolve(Buffer.concat(chunks, length))
-        else reject(malformed('The body length does not match Content-Length.'))
-      }
+        resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, length))
+      })
       const onClose = (): void => {
-        stop()
+        if (ended) return
+        end()
         reject(malformed('The connection closed before the whole body arrived.'))
       }
-      const upload = uploads.start(caller, refuse)
-      payload.on('data', onData).once('end', onEnd).once('error', onClose).once('close', onClose)
+      payload.on('error', onClose).on('close', onClose)
     })
   }
 

@@ -51,7 +51,7 @@ const parseText = (text: string, at: number[] = []): unknown => {
   } catch {
     throw malformed('The body must be valid JSON.')
   }
-  if (suspectEscape.test(text)) {
+  if (text.includes('\\u') && suspectEscape.test(text)) {
     const path = unstorable(value)
     if (path) {
       throw malformed('Contains a character that cannot be stored (NUL or an unpaired surrogate).', [...at, ...path])

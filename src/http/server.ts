@@ -6,6 +6,7 @@ import { refusalInOutage } from '../db/refuse-in-outage.ts'
 import { Failure, isUnlogged } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
+import { andThen, type MaybePromise, whenDone } from '../ground/maybe-promise.ts'
 import { inRequest, newRequestContext, type RequestContext } from '../ground/request-context.ts'
 import { isTracing } from '../ground/tracing.ts'
 import type { AdmitRequest, Admitted } from './admit-request.ts'
@@ -45,11 +46,15 @@ declare module 'fastify' {
 const megabyte = 1_048_576
 const defaultBodyLimit = 6 * megabyte
 
+/** Nearly every target, which needs no rewriting. */
+const plainTarget = /^\/api\/v1(?:\/[\w-]+)+$/
+
 /**
  * Reduces an absolute target to its path, rewrites `/v1/…` to `/api/v1/…`, and removes one slash at the end of such a
  * path, because some clients add one.
  */
 const rewrite = (url: string): string => {
+  if (plainTarget.test(url)) return url
   const target = url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*(?=([/?#]?))/i, (_, next) => (next === '/' ? '' : '/'))
   const path = /^\/v1(?=[/?#]|$)/.test(target) ? `/api${target}` : target
   return path.replace(/^(\/api\/v1\/[^?#]*[^/?#])\/(?=[?#]|$)/, '$1')
@@ -276,10 +281,15 @@ const addRoutes = (app: FastifyInstance, needs: RoutesNeeds, rejectUnknown: Reje
           ...(route.oversize && { documentedLimit: route.oversize.above }),
           ...(route.databaseFault && { databaseFault: route.databaseFault }),
         },
-        onRequest: async (request, reply) => {
+        // With callbacks, because nearly every request is admitted without waiting for anything.
+        onRequest: (request, reply, done) => {
           // When a literal path does not support a method, the router reads its last segment as an id.
-          if (route.params && literalPaths.has(pathOf(request.url))) await rejectUnknown(request, reply)
-          request.admitted = await admit(request, reply, route)
+          const isLiteral = route.params && literalPaths.has(pathOf(request.url))
+          const admitting = (): MaybePromise<void> =>
+            andThen(admit(request, reply, route), (admitted) => {
+              request.admitted = admitted
+            })
+          whenDone(isLiteral ? () => rejectUnknown(request, reply) : admitting, done)
         },
         handler: async (request, reply) => {
           const served = await serve(route, request, reply, request.admitted as Admitted)

@@ -62,6 +62,8 @@ const isUtf8Name = (name: string): boolean => /^utf-?8$/i.test(name.trim())
  * either refused anyway or, on the unsubscribe page, forms of mail programs that contain only ASCII.
  */
 export const codingFault = (headers: IncomingHttpHeaders): Failure | undefined => {
+  // Nearly every request has exactly this.
+  if (headers['content-encoding'] === undefined && headers['content-type'] === 'application/json') return undefined
   const codings = headers['content-encoding']?.split(',') ?? []
   if (codings.some((coding) => coding.trim().toLowerCase() !== 'identity')) {
     return new Failure('UNSUPPORTED_MEDIA_TYPE', {

@@ -58,12 +58,13 @@ export const makeTokenCallers = ({ db, log, keys }: { db: Db; log: Log; keys: Ca
   })
   const lastTouched = new Map<string, number>()
 
+  const ofToken = async (token: string, atMs: number): Promise<Caller | undefined> => {
+    const caller = await lookup.submit(sha256(token))
+    return caller && atMs < (caller.expiresAt ?? 0) ? caller : undefined
+  }
+
   return {
-    find: async (text, atMs) => {
-      if (!isAccessShaped(text)) return keys.find(text, atMs)
-      const caller = await lookup.submit(sha256(text))
-      return caller && atMs < (caller.expiresAt ?? 0) ? caller : undefined
-    },
+    find: (text, atMs) => (isAccessShaped(text) ? ofToken(text, atMs) : keys.find(text, atMs)),
     recordUse: (caller, atMs) => {
       if (!caller.grant) return keys.recordUse(caller, atMs)
       const last = lastTouched.get(caller.keyId)

@@ -56,7 +56,7 @@ const maxUnwrittenCharacters = 16_000_000
 /** Replaces NUL and lone surrogates, which cannot be read back as jsonb. Both are rare, so most values are serialized once. */
 export const jsonText = (value: unknown): string => {
   const text = JSON.stringify(value)
-  if (!/\\u(0000|d[89a-f])/i.test(text)) return text
+  if (!text.includes('\\u') || !/\\u(0000|d[89a-f])/i.test(text)) return text
   return JSON.stringify(value, (_, member) =>
     typeof member === 'string' ? member.toWellFormed().replaceAll('\0', '\ufffd') : member,
   )
