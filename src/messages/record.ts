@@ -95,7 +95,7 @@ export const makeRecordMessages = ({ db, log, audit, idempotency, announce }: Ne
     await runner.change(insertMessages, {
       ...settledUsage(
         reserved,
-        batch.flatMap(({ drawn }) => drawn ?? []),
+        batch.flatMap(({ drawn }) => (drawn ? [drawn] : [])),
       ),
       messages: JSON.stringify(messages),
       linked: JSON.stringify(linked),

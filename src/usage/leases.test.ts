@@ -46,7 +46,7 @@ const leasesOf = ({ orgId }: Spend) => database.sql('select id from usage_leases
 
 /** What the record of a message does. */
 const record = async (usage: Usage, reservation: Reservation): Promise<void> => {
-  if (reservation.draw) await db.row(settleUsage, settledUsage([], reservation.lines))
+  if (reservation.draw) await db.row(settleUsage, settledUsage([], [reservation.lines]))
   usage.recorded(reservation)
 }
 

@@ -35,7 +35,7 @@ type Lease = {
 }
 
 /** The usage of one message, drawn from a lease. */
-export type Draw = { lease: Lease; amounts: number[] }
+export type Draw = { lease: Lease; lines: readonly Line[] }
 
 export interface Leases {
   /** Draws the usage of a message, if this kind of message has a lease with enough left. */
@@ -50,14 +50,21 @@ export interface Leases {
 
 type Needs = { db: Db; clock: Clock; log: Log }
 
+const sameCounters = (lines: Line[], leased: Line[]): boolean =>
+  lines.length === leased.length &&
+  lines.every((line, i) => line.cap === leased[i]?.cap && sameCounter(line, leased[i] as Line))
+
 /** Only messages with the same counters and caps draw from a lease. */
 const serves = (lease: Lease, lines: Line[], now: number): boolean =>
   now < lease.drawUntil &&
-  lines.length === lease.lines.length &&
-  lines.every((line, i) => {
-    const leased = lease.lines[i] as Line
-    return line.cap === leased.cap && line.amount <= (lease.left[i] as number) && sameCounter(line, leased)
-  })
+  (lines === lease.lines || sameCounters(lines, lease.lines)) &&
+  lines.every(({ amount }, i) => amount <= (lease.left[i] as number))
+
+const addTo = (lease: Lease, lines: readonly Line[], sign: 1 | -1): void => {
+  for (let i = 0; i < lines.length; i++) {
+    lease.left[i] = (lease.left[i] as number) + sign * (lines[i] as Line).amount
+  }
+}
 
 const isLow = ({ lines, left, messages, drawUntil }: Lease, now: number): boolean =>
   drawUntil - now < drawMs / 2 || lines.some(({ amount }, i) => (left[i] as number) * 4 < amount * messages)
@@ -154,15 +161,13 @@ export const makeLeases = ({ db, clock, log }: Needs): Leases => {
         asking.set(kind, renew(kind, lines, Math.min(maxMessages, count * 4)))
       }
       if (!usable) return undefined
-      const amounts = lines.map(({ amount }) => amount)
-      usable.left = usable.left.map((left, i) => left - (amounts[i] as number))
+      addTo(usable, lines, -1)
       usable.open++
-      return { lease: usable, amounts }
+      return { lease: usable, lines }
     },
     settle,
     giveBack: (draw) => {
-      const { lease, amounts } = draw
-      lease.left = lease.left.map((left, i) => left + (amounts[i] as number))
+      addTo(draw.lease, draw.lines, 1)
       settle(draw)
     },
     end: async () => {

@@ -23,6 +23,7 @@ import {
   type Line,
   linesOf,
   linesOfParts,
+  makeLinesOfKind,
   nameOf,
   type Parts,
   partOf,
@@ -113,6 +114,7 @@ const kindOf = ({ orgId, tenantId, environment, keyId, channel, sandbox, warmup 
 
 export const makeUsage = ({ db, clock, log, trusted }: Needs): Usage => {
   const leases = makeLeases({ db, clock, log })
+  const linesOfKind = makeLinesOfKind()
   const copies = makeShortCache<Allowance>({ trusted })
   const release = makeRelease({ db })
   const reservations = makeStepBatcher<ReservationRequest, Decision>({
@@ -163,7 +165,7 @@ export const makeUsage = ({ db, clock, log, trusted }: Needs): Usage => {
 
   const drawWith = (kind: string, spend: Spend, allowance: Allowance): Reservation | undefined => {
     const at = clock.now()
-    const lines = linesOf(spend, allowance, at)
+    const lines = linesOfKind(kind, spend, allowance, at)
     const draw = leases.draw(kind, lines)
     return draw && { lines, at, allowance, draw }
   }
@@ -232,7 +234,7 @@ export const makeUsage = ({ db, clock, log, trusted }: Needs): Usage => {
       if (draw) leases.settle(draw)
     },
     close: async ({ lines, stored, draw }) => {
-      if (draw || stored) await db.row(settleUsage, settledUsage(stored ? [stored] : [], draw ? lines : []))
+      if (draw || stored) await db.row(settleUsage, settledUsage(stored ? [stored] : [], draw ? [lines] : []))
       if (draw) leases.settle(draw)
     },
     forgetOrg: copies.forgetOrg,
