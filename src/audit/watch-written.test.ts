@@ -6,7 +6,9 @@ import { mail, mailer } from '../../test/clients/mailer.ts'
 import { primaryOwner } from '../../test/clients/team-client.ts'
 import { openLogFile } from '../../test/service/log-file.ts'
 import { startTestService } from '../../test/service/service.ts'
+import type { Db } from '../db/pool.ts'
 import type { MovableClock } from '../ground/clock.ts'
+import { makeWrittenEntries } from './watch-written.ts'
 
 const logFile = await openLogFile()
 const t = await startTestService({
@@ -205,6 +207,30 @@ describe('the log of a deleted org', () => {
     expect(await writtenEntries.check()).toBe(1)
     expect([await lostOf(org.id), await lostOf(again.id)]).toEqual([[], [id]])
   })
+})
+
+test('of many entries, sends are remembered by chance and all others always', async () => {
+  const checked: string[] = []
+  const rows = async (_: unknown, { ids }: { ids: string[] }) => {
+    checked.push(...ids)
+    return ids.map(() => ({ present: true, linked: true }))
+  }
+  const chances = [0.99, 0.062, 0.063, 0.5]
+  const written = makeWrittenEntries({
+    db: { rows } as unknown as Db,
+    clock: t.service.clock,
+    log: logFile.log,
+    days: 30,
+    secrets: ['secret'],
+    audit: () => modules.audit,
+    random: () => chances.shift() ?? 0.99,
+  })
+  onTestFinished(written.close)
+  const first = Array.from({ length: 200 }, (_, i) => ({ orgId: 'org', id: `first${i}`, action: 'message.sent' }))
+  const further = ['a', 'b', 'c', 'd'].map((id) => ({ orgId: 'org', id, action: 'message.sent' }))
+  written.note([...first, ...further, { orgId: 'org', id: 'other', action: 'org.updated' }])
+  expect(await written.check()).toBe(0)
+  expect(checked).toEqual([...first.map(({ id }) => id), 'b', 'other'])
 })
 
 test('the process checks by itself', async () => {

@@ -17,6 +17,12 @@ const maxPauseMs = 10 * 60_000
 const chunk = 1_000
 /** Enough for minutes of full load without a worker. Above it, new entries are not remembered. */
 const maxRemembered = 100_000
+/**
+ * Reading every entry again would cost as much as a tenth of its send. Between two checks, the first entries are all
+ * remembered, and of the sends after them every sixteenth, chosen by chance: who removes entries cannot know which.
+ */
+const alwaysRemembered = 200
+const oneSendOf = 16
 
 type Noted = Pick<EntryFields, 'orgId' | 'id' | 'action'>
 type Remembered = Noted & { checkAt: number; pauseMs: number }
@@ -28,10 +34,21 @@ export interface WrittenEntries {
   close(): void
 }
 
-type Needs = { db: Db; clock: Clock; log: Log; days: number; secrets: AuditSecrets; audit: () => Audit }
+type Needs = {
+  db: Db
+  clock: Clock
+  log: Log
+  days: number
+  secrets: AuditSecrets
+  audit: () => Audit
+  random?: () => number
+}
 
-export const makeWrittenEntries = ({ db, clock, log, days, secrets, audit }: Needs): WrittenEntries => {
+export const makeWrittenEntries = (needs: Needs): WrittenEntries => {
+  const { db, clock, log, days, secrets, audit, random = Math.random } = needs
   const remembered = new Map<string, Remembered>()
+  /** Entries that were committed since the last check. */
+  let committed = 0
   let timer: NodeJS.Timeout | undefined
   let closed = false
 
@@ -94,6 +111,7 @@ export const makeWrittenEntries = ({ db, clock, log, days, secrets, audit }: Nee
   const schedule = (): void => {
     if (closed || timer || remembered.size === 0) return
     timer = setTimeout(async () => {
+      committed = 0
       const now = performance.now()
       const due = [...remembered.values()].filter(({ checkAt }) => checkAt <= now)
       await check(due).catch((error: unknown) => log.warn({ err: error }, 'audit entries not checked'))
@@ -103,11 +121,14 @@ export const makeWrittenEntries = ({ db, clock, log, days, secrets, audit }: Nee
     timer.unref()
   }
 
+  const isRemembered = (action: string): boolean =>
+    remembered.size < maxRemembered &&
+    (++committed <= alwaysRemembered || action !== 'message.sent' || random() * oneSendOf < 1)
+
   return {
     note: (rows) => {
       for (const { orgId, id, action } of rows) {
-        if (remembered.size < maxRemembered)
-          remembered.set(id, { orgId, id, action, checkAt: 0, pauseMs: checkEveryMs })
+        if (isRemembered(action)) remembered.set(id, { orgId, id, action, checkAt: 0, pauseMs: checkEveryMs })
       }
       schedule()
     },

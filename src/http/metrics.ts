@@ -50,8 +50,18 @@ export const makeMetrics = (): Metrics => {
     buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [registry],
   })
+  /** The series of each method, route and status, which takes longer to look up than to use. */
+  const series = new Map<string, { observe(seconds: number): void }>()
   return {
-    request: (method, route, status, seconds) => requests.labels(method, route, String(status)).observe(seconds),
+    request: (method, route, status, seconds) => {
+      const name = `${method} ${route} ${status}`
+      let one = series.get(name)
+      if (!one) {
+        one = requests.labels(method, route, String(status))
+        series.set(name, one)
+      }
+      one.observe(seconds)
+    },
     gauge: (name, help, read, over = 'max') => {
       new Gauge({
         name,

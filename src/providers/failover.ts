@@ -3,7 +3,7 @@ import { assertNotInTransaction } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import type { Log } from '../ground/log.ts'
 import { markChanged } from '../ground/request-context.ts'
-import { inSpan } from '../ground/tracing.ts'
+import { inSpan, isTracing } from '../ground/tracing.ts'
 import { type Handover, HandoverError, type HandoverFault } from './handover.ts'
 
 export type BreakerState = 'closed' | 'open' | 'half_open'
@@ -124,48 +124,46 @@ export const makeFailoverProvider = <M extends Message>(
     link.openedAt = clock.millis()
   }
 
-  /** One attempt, with its span and its measurement. */
-  const attempt = ({ provider }: Link<M>, message: M): Promise<Handover> => {
-    const startedAt = performance.now()
-    const ended = (outcome: HandoverOutcome): void => {
-      measure?.({ channel, provider: provider.name, outcome, seconds: (performance.now() - startedAt) / 1_000 })
-    }
+  /** The outcome of one attempt decides the state of the breaker. */
+  const follow = (link: Link<M>, probe: boolean, outcome: HandoverOutcome): void => {
+    if (probe) link.probing = false
+    // A provider that refuses or throttles a message is working.
+    if (outcome === 'unavailable' || outcome === 'uncertain') countFailure(link, probe)
+    else closeBreaker(link)
+  }
+
+  const inOwnSpan = (provider: Provider<M>, message: M): Promise<Handover> => {
+    if (!isTracing()) return sendWithTimeout(provider, message, timeoutMs)
     const fields = {
       'tidings.channel': channel,
       'tidings.provider': provider.name,
       'tidings.message_id': message.messageId,
     }
-    const span = { kind: 'client' as const, name: `${channel} handover`, fields }
     return inSpan(
-      span,
+      { kind: 'client', name: `${channel} handover`, fields },
       () => sendWithTimeout(provider, message, timeoutMs),
       (error) => (error as HandoverError).kind,
-    ).then(
+    )
+  }
+
+  /** One attempt, with its span and its measurement. */
+  const sendThrough = (link: Link<M>, message: M): Promise<Handover> => {
+    const { provider } = link
+    const probe = link.openedAt !== undefined
+    if (probe) link.probing = true
+    const startedAt = performance.now()
+    const ended = (outcome: HandoverOutcome): void => {
+      const seconds = (performance.now() - startedAt) / 1_000
+      measure?.({ channel, provider: provider.name, outcome, seconds })
+      follow(link, probe, outcome)
+    }
+    return inOwnSpan(provider, message).then(
       (handed) => {
         ended('accepted')
         return handed
       },
       (error: HandoverError) => {
         ended(error.kind)
-        throw error
-      },
-    )
-  }
-
-  const sendThrough = (link: Link<M>, message: M): Promise<Handover> => {
-    const probe = link.openedAt !== undefined
-    if (probe) link.probing = true
-    return attempt(link, message).then(
-      (handed) => {
-        if (probe) link.probing = false
-        closeBreaker(link)
-        return handed
-      },
-      (error: HandoverError) => {
-        if (probe) link.probing = false
-        // A provider that refuses or throttles a message is working.
-        if (error.kind === 'unavailable' || error.kind === 'uncertain') countFailure(link, probe)
-        else closeBreaker(link)
         throw error
       },
     )
