@@ -9,6 +9,7 @@ const maxCharacters = 8_000
 const maxAddress = 320
 const maxDepth = 6
 const maxValues = 500
+const maxFewFields = 20
 
 const atSign = /@|%40/gi
 /** The characters of a local part that is not quoted, and of a domain. Both include every character beyond ASCII. */
@@ -66,9 +67,13 @@ const maskAddresses = (text: string): string => {
   return masked + text.slice(written)
 }
 
+const mayHide = /[@+%]/
+
+const isClean = (text: string): boolean => text.length <= maxCharacters && !mayHide.test(text)
+
 export const scrubText = (text: string): string => {
+  if (isClean(text)) return text
   const isLong = text.length > maxCharacters
-  if (!isLong && !/[@+%]/.test(text)) return text
   // A little more than is kept, so that an address at the cut is recognised.
   const considered = isLong ? text.slice(0, maxCharacters + 2 * maxAddress) : text
   const masked = maskAddresses(considered).replace(phoneNumber, '[number]')
@@ -84,6 +89,18 @@ const entriesOf = (value: object): [string, unknown][] => {
     if (Object.hasOwn(value, key)) entries.push([key, value[key as keyof typeof value]])
   }
   return entries
+}
+
+/** Whether it is a plain object of a few clean texts and numbers, like the line of every request. */
+const isCleanRecord = (value: object): boolean => {
+  if (Object.getPrototypeOf(value) !== Object.prototype) return false
+  let fields = 0
+  for (const key in value) {
+    const item: unknown = value[key as keyof typeof value]
+    const clean = typeof item === 'string' ? isClean(item) : typeof item === 'number' || item === undefined
+    if (!clean || !isClean(key) || ++fields > maxFewFields) return false
+  }
+  return true
 }
 
 /** Scrubs every text in a value. `showError` turns an error into a plain object. */
@@ -120,5 +137,16 @@ export const makeScrub = (showError: (error: Error) => unknown) => {
     return typeof json === 'object' && json !== null ? json : { value: json }
   }
 
-  return (value: unknown): unknown => scrubValue(value, 0, { values: maxValues })
+  const isAlreadyClean = (value: object): boolean => {
+    try {
+      return isCleanRecord(value)
+    } catch {
+      return false
+    }
+  }
+
+  return (value: unknown): unknown =>
+    typeof value === 'object' && value !== null && isAlreadyClean(value)
+      ? value
+      : scrubValue(value, 0, { values: maxValues })
 }
