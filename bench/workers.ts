@@ -60,8 +60,7 @@ export const makeWorkers = (folder: string): Workers => {
       },
       // In a group of its own, so that Ctrl-C does not stop it. It stops when the channel closes.
       detached: true,
-      // Standard output is reserved for the results.
-      stdio: ['ignore', 2, 2, 'ipc'],
+      stdio: ['ignore', 'ignore', 2, 'ipc'],
     })
 
   return {
