@@ -6,6 +6,7 @@ const known = ['record', 'render']
 test('Without arguments every bench runs at full length', () => {
   expect(readArguments([], known)).toEqual({
     only: [],
+    against: undefined,
     json: false,
     save: false,
     list: false,
@@ -31,4 +32,13 @@ test('An unknown bench is rejected with a list of the available benches', () => 
 
 test('An unknown option is rejected by name', () => {
   expect(() => readArguments(['--fast'], known)).toThrow(/--fast/)
+})
+
+test('A commit to compare with is taken as it is', () => {
+  expect(readArguments(['--only', 'record', '--against', 'HEAD~1'], known)).toMatchObject({ against: 'HEAD~1' })
+})
+
+test('A commit to compare with must be named', () => {
+  expect(() => readArguments(['--against='], known)).toThrow('--against needs a commit, such as HEAD~1.')
+  expect(() => readArguments(['--against', '--quick'], known)).toThrow(/--against/)
 })

@@ -4,6 +4,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
+import { basename } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { BenchDatabase } from './database.ts'
@@ -11,7 +12,9 @@ import { median, roundOrder } from './figures.ts'
 import type { Load } from './load.ts'
 import type { Outcome, Row, Sample, Target } from './results.ts'
 import type { FromServer } from './servers/serve.ts'
+import { programIn, type Tree } from './tree.ts'
 import type { RequestShape } from './wire.ts'
+import type { Workers } from './workers.ts'
 
 /** The resources that the harness provides to the contenders of a bench. */
 export type Resources = {
@@ -22,6 +25,9 @@ export type Resources = {
   quick: boolean
   /** A database on the server of the run: the bench's own, or a named one if contenders must not share tables. */
   database(name?: string): Promise<BenchDatabase>
+  /** The sources of the service's programs. */
+  tree: Tree
+  workers: Workers
 }
 
 export type Turn = { clients: number; warmMs: number; measureMs: number; warmUp?: boolean }
@@ -35,6 +41,8 @@ export type Running = {
 
 export type Contender = {
   name: string
+  /** Set if it is a program of the service, so that the same program of another commit can be measured too. */
+  ofTree?: boolean
   start(resources: Resources): Promise<Running | Skipped>
 }
 
@@ -47,6 +55,8 @@ export type Bench = {
   targets: Target[]
   /** Overrides the rounds of a full run, if the turns of one contender vary more than the difference to be measured. */
   rounds?: number
+  /** The commit whose contenders are measured too. */
+  against?: string
 }
 
 export type Pace = { rounds: number; warmMs: number; measureMs: number; warmUpMs: number }
@@ -72,6 +82,7 @@ export const runBench = async ({ bench, resources, pace, report, signal }: Bench
   const rounds = (!resources.quick && bench.rounds) || pace.rounds
   const running = new Map<string, Running>()
   const otherWork: number[] = []
+  let busyTurns = 0
   const rows: Row[] = bench.clients.flatMap((clients) =>
     bench.contenders.map(({ name }): Row => ({ contender: name, clients, samples: [] })),
   )
@@ -85,6 +96,7 @@ export const runBench = async ({ bench, resources, pace, report, signal }: Bench
         continue
       }
       running.set(contender.name, started)
+      await resources.workers.untilDone()
       await started.take({ clients: warmUpClients, warmMs: 0, measureMs: pace.warmUpMs, warmUp: true })
     }
     for (const clients of bench.clients) {
@@ -92,6 +104,7 @@ export const runBench = async ({ bench, resources, pace, report, signal }: Bench
         const turns = rows.filter((row) => row.clients === clients && !row.skipped)
         for (const row of roundOrder(turns, round)) {
           signal.throwIfAborted()
+          if (!(await resources.workers.untilDone())) busyTurns++
           otherWork.push(await busyWhile(pause(settleMs)))
           const sample = await running
             .get(row.contender)!
@@ -115,11 +128,12 @@ export const runBench = async ({ bench, resources, pace, report, signal }: Bench
     const ends = await Promise.allSettled([...running.values()].map((contender) => contender.stop()))
     for (const end of ends) if (end.status === 'rejected') report(`${bench.name}: ${end.reason}`)
   }
-  const { name, about, baseline, targets } = bench
+  const { name, about, baseline, targets, against } = bench
   const ofSamples = rows.flatMap(({ samples }) => samples.flatMap((sample) => sample.notes ?? []))
   const rounded = rounds === pace.rounds ? [] : [`${rounds} ${rounds === 1 ? 'round' : 'rounds'}`]
-  const notes = [...rounded, ...ofSamples, ...otherWorkNote(otherWork)]
-  return { bench: name, about, baseline, targets, rows, notes }
+  const busy = busyTurns === 0 ? [] : [`the worker had not linked every audit entry before ${busyTurns} turns`]
+  const notes = [...rounded, ...ofSamples, ...busy, ...otherWorkNote(otherWork)]
+  return { bench: name, about, baseline, targets, rows, notes, against }
 }
 
 /** The share of the whole machine's CPU time that was used during the wait. */
@@ -160,8 +174,8 @@ export type ServerSpec<Ready extends { port: number }> = {
   params?: (resources: Resources) => Promise<object> | object
   /** The request of the bench, built from the data that the program reported when it was ready. */
   request: (ready: Ready) => RequestShape
-  /** Node flags of the program. */
-  flags?: string[]
+  /** Set if the program runs the service. It then has the Node flags of `npm start`, and a worker if it needs one. */
+  service?: 'with a worker' | 'without a worker'
   /** How many items one request processes, if more than one. Results count items. */
   weight?: number
   /** The minimum number of requests in a turn, however long they take. Ignored in a short run. */
@@ -170,20 +184,38 @@ export type ServerSpec<Ready extends { port: number }> = {
   meanwhile?: (ready: Ready) => () => Promise<void>
 }
 
+export type ServiceSpec = { name: string; program: URL; params: object; worker: boolean }
+
+/** Starts a program that runs the service, from the sources of the tree, with a worker in another process if needed. */
+export const startService = async <Ready>(
+  { tree, workers }: Resources,
+  { name, program, params, worker }: ServiceSpec,
+): Promise<StartedServer<Ready> | Skipped> => {
+  const ofTree = programIn(tree, program)
+  if (!ofTree) return { skipped: `${tree.name} has no ${basename(fileURLToPath(program))}` }
+  if (worker && 'databaseUrl' in params) await workers.start(tree, String(params.databaseUrl))
+  return startServer<Ready>(name, ofTree, params, tree.serviceFlags)
+}
+
 /** A contender that is an HTTP server in its own Node process, with the load of the harness. */
 export const serverContender = <Ready extends { port: number }>({
   name,
   program,
   params,
   request,
-  flags,
+  service,
   weight = 1,
   atLeast = 0,
   meanwhile,
 }: ServerSpec<Ready>): Contender => ({
   name,
+  ofTree: service !== undefined,
   async start(resources) {
-    const server = await startServer<Ready>(name, program, (await params?.(resources)) ?? {}, flags)
+    const given = (await params?.(resources)) ?? {}
+    const server = service
+      ? await startService<Ready>(resources, { name, program, params: given, worker: service === 'with a worker' })
+      : await startServer<Ready>(name, program, given)
+    if ('skipped' in server) return server
     const shape = request(server.ready)
     return {
       async take(turn) {
@@ -215,8 +247,21 @@ export const serverContender = <Ready extends { port: number }>({
 const readyWithinMs = 3_600_000
 const endWithinMs = 10_000
 
+export type StartedServer<Ready> = {
+  pid: number
+  ready: Ready
+  /** Sends the program a message and waits for its reply. */
+  request<Answer>(message: object): Promise<Answer>
+  stop(): Promise<void>
+}
+
 /** Parameters are passed in the environment, because every user of the machine can read command lines. */
-export const startServer = async <Ready>(name: string, program: URL, params: object, flags: string[] = []) => {
+export const startServer = async <Ready>(
+  name: string,
+  program: URL,
+  params: object,
+  flags: string[] = [],
+): Promise<StartedServer<Ready>> => {
   const child = fork(fileURLToPath(program), {
     execPath: process.execPath,
     execArgv: flags,
@@ -244,7 +289,6 @@ export const startServer = async <Ready>(name: string, program: URL, params: obj
     clearTimeout(last)
     if (code !== 0) throw new Error(`${name} did not exit cleanly: ${code ?? by}`)
   }
-  /** Sends the program a message and waits for its reply. */
   const request = <Answer>(message: object): Promise<Answer> => {
     const answered = once(child, 'message').then(([answer]) => answer as Answer)
     child.send(message)

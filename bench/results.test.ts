@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import {
   benchSection,
   checkTarget,
+  keepComparisons,
   type Outcome,
   type Row,
   replaceSections,
@@ -196,4 +197,79 @@ test('Some results can be replaced, and say when and how they were measured', ()
   const head = before.slice(0, before.indexOf('## record'))
   const sections = [noted('record', 300), benchSection(named('render', 200)), noted('reads', 400)]
   expect(after).toBe(`${head}${sections.join('\n\n')}\n`)
+})
+
+const compared = (bench: string, perSecond: number): Outcome => ({
+  ...outcome([
+    row('plain', 1, [100, 100]),
+    row('plain (c9fd9ab)', 1, [200, 200]),
+    row('service', 1, [perSecond, perSecond * 2]),
+    row('service (c9fd9ab)', 1, [100, 100]),
+    row('pgbench', 1, [50, 50]),
+  ]),
+  bench,
+  against: 'c9fd9ab',
+})
+
+test('A comparison with a commit shows the contenders of both and their ratio', () => {
+  const section = benchSection(compared('record', 150))
+  expect(section).toBe(`## record compared with c9fd9ab
+
+Records a row.
+
+| contender | clients | per second | p50 ms | p99 ms | RSS MB | ratio to plain | lowest to highest |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+| plain | 1 | 100 | 10.00 | 30.00 | 81 | 1.00 |  |
+| plain (c9fd9ab) | 1 | 200 | 5.00 | 15.00 | 81 | 1.00 |  |
+| service | 1 | 225 | 5.00 | 15.00 | 81 | 2.25 | 1.50 to 3.00 |
+| service (c9fd9ab) | 1 | 100 | 10.00 | 30.00 | 81 | 0.50 | 0.50 to 0.50 |
+| pgbench | 1 | 50 | 20.00 | 60.00 | 81 | 0.50 | 0.50 to 0.50 |
+
+The present tree in relation to c9fd9ab:
+
+| contender | clients | per second | lowest to highest | p50 | p99 | RSS |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: |
+| plain | 1 | 0.50 | 0.50 to 0.50 | 2.00 | 2.00 | 1.00 |
+| service | 1 | 2.25 | 1.50 to 3.00 | 0.50 | 0.50 | 1.00 |
+
+- PostgreSQL 18.4
+- the load generator used at most 2 % of one core (service@1)`)
+})
+
+test('A result of a comparison has the ratio to the baseline of its own tree and to the other tree', () => {
+  expect(resultsOf(compared('record', 150))).toMatchObject([
+    { contender: 'plain@1', ratio_to: 'plain@1', against: 'plain (c9fd9ab)@1', against_ratio: 0.5 },
+    { contender: 'plain (c9fd9ab)@1', ratio_to: 'plain (c9fd9ab)@1', against: null, against_ratio: null },
+    { contender: 'service@1', ratio_to: 'plain@1', against: 'service (c9fd9ab)@1', against_ratio: 2.25 },
+    { contender: 'service (c9fd9ab)@1', ratio_to: 'plain (c9fd9ab)@1', ratio: 0.5, against: null },
+    { contender: 'pgbench@1', ratio_to: 'plain@1', against: null },
+  ])
+})
+
+test('A contender that the other commit does not have is listed as skipped, without a ratio to it', () => {
+  const rows = [row('service', 1, [100]), row('service (c9fd9ab)', 1, [], { skipped: 'c9fd9ab has no service.ts' })]
+  const section = benchSection({ ...outcome(rows), against: 'c9fd9ab' })
+  expect(section).not.toContain('The present tree in relation to c9fd9ab')
+  expect(section).toContain('- service (c9fd9ab) skipped: c9fd9ab has no service.ts (clients: 1)')
+})
+
+test('A saved comparison replaces the last one of its bench with that commit, and a full run keeps it', () => {
+  const facts = {
+    date: new Date('2026-02-03T04:05:06Z'),
+    nodeVersion: 'v24.1.0',
+    cores: 2,
+    command: 'npm run bench',
+    rounds: 3,
+    measureMs: 2000,
+  }
+  const full = resultsFile(facts, [outcome([row('plain', 1, [100])])])
+  const once = replaceSections(full, [compared('record', 150)], facts)
+  const twice = replaceSections(once, [compared('record', 300)], facts)
+  const note = 'measured on 2026-02-03 with `npm run bench`'
+  const section = benchSection({ ...compared('record', 300), notes: ['PostgreSQL 18.4', note] })
+  expect(twice).toBe(`${full}\n${section}\n`)
+
+  const next = resultsFile(facts, [outcome([row('plain', 1, [400])])])
+  expect(keepComparisons(twice, next)).toBe(`${next}\n${section}\n`)
+  expect(keepComparisons(full, next)).toBe(next)
 })

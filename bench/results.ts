@@ -43,7 +43,12 @@ export type Outcome = {
   rows: Row[]
   /** Conditions of the run that help to interpret the figures. */
   notes: string[]
+  /** The commit whose contenders were measured in the same run. */
+  against?: string | undefined
 }
+
+/** The name of a contender that runs a program of another commit. */
+export const nameIn = (commit: string, contender: string): string => `${contender} (${commit})`
 
 export type Result = {
   bench: string
@@ -54,6 +59,9 @@ export type Result = {
   rss_mb: number | null
   ratio_to: string | null
   ratio: number | null
+  /** The same contender of the commit to compare with. Absent without one. */
+  against?: string | null
+  against_ratio?: number | null
 }
 
 const rowOf = (rows: Row[], contender: string, clients: number): Row | undefined =>
@@ -70,8 +78,28 @@ const ratiosBetween = (rows: Row[], { figure, clients, of, to }: Comparison): nu
   )
 }
 
-const ratiosToBaseline = (rows: Row[], { contender, clients }: Row, baseline: string) =>
-  ratiosBetween(rows, { figure: 'perSecond', clients, of: contender, to: baseline })
+/** A contender of another commit is compared with the baseline of that commit, if it has one of its own. */
+const baselineOf = ({ baseline, rows, against }: Outcome, row: Row): string => {
+  const other = against === undefined ? baseline : nameIn(against, baseline)
+  const isOther = against !== undefined && row.contender.endsWith(nameIn(against, ''))
+  return isOther && rowOf(rows, other, row.clients) ? other : baseline
+}
+
+const ratiosToBaseline = (outcome: Outcome, row: Row) =>
+  ratiosBetween(outcome.rows, {
+    figure: 'perSecond',
+    clients: row.clients,
+    of: row.contender,
+    to: baselineOf(outcome, row),
+  })
+
+type Figure = Comparison['figure']
+
+/** The ratios of a contender to the same one of the other commit. Undefined if either was not measured. */
+const ratiosToOther = ({ rows, against }: Outcome, { contender, clients }: Row, figure: Figure) =>
+  against === undefined
+    ? undefined
+    : ratiosBetween(rows, { figure, clients, of: contender, to: nameIn(against, contender) })
 
 const peakRss = (samples: Sample[]): number | undefined => {
   const measured = samples.flatMap(({ rssMb }) => (rssMb === undefined ? [] : [rssMb]))
@@ -86,22 +114,32 @@ const growthOf = ([first, ...later]: Sample[]): number | undefined => {
 const middle = (row: Row, figure: 'perSecond' | 'p50Ms' | 'p99Ms') =>
   median(row.samples.map((sample) => sample[figure]))
 
+const againstOf = (outcome: Outcome, row: Row): Pick<Result, 'against' | 'against_ratio'> => {
+  if (outcome.against === undefined) return {}
+  const ratios = ratiosToOther(outcome, row, 'perSecond')
+  return {
+    against: ratios ? `${nameIn(outcome.against, row.contender)}@${row.clients}` : null,
+    against_ratio: ratios ? rounded(median(ratios), 3) : null,
+  }
+}
+
 /** Skipped contenders have no result; the notes under the table name them instead. */
-export const resultsOf = ({ bench, baseline, rows }: Outcome): Result[] =>
-  rows
+export const resultsOf = (outcome: Outcome): Result[] =>
+  outcome.rows
     .filter((row) => !row.skipped)
     .map((row) => {
-      const ratios = ratiosToBaseline(rows, row, baseline)
+      const ratios = ratiosToBaseline(outcome, row)
       const rss = peakRss(row.samples)
       return {
-        bench,
+        bench: outcome.bench,
         contender: `${row.contender}@${row.clients}`,
         per_second: rounded(middle(row, 'perSecond'), 1),
         p50_ms: rounded(middle(row, 'p50Ms'), 3),
         p99_ms: rounded(middle(row, 'p99Ms'), 3),
         rss_mb: rss === undefined ? null : rounded(rss, 1),
-        ratio_to: ratios ? `${baseline}@${row.clients}` : null,
+        ratio_to: ratios ? `${baselineOf(outcome, row)}@${row.clients}` : null,
         ratio: ratios ? rounded(median(ratios), 3) : null,
+        ...againstOf(outcome, row),
       }
     })
 
@@ -161,10 +199,11 @@ const millis = (value: number) => grouped(value, value < 1 ? 3 : value < 100 ? 2
 
 const tableLine = (cells: string[]) => `| ${cells.join(' | ')} |`
 
-const rowLine = (row: Row, { baseline, rows }: Outcome): string => {
-  const ratios = ratiosToBaseline(rows, row, baseline)
+const lowestToHighest = (ratios: number[]) => `${grouped(Math.min(...ratios), 2)} to ${grouped(Math.max(...ratios), 2)}`
+
+const rowLine = (row: Row, outcome: Outcome): string => {
+  const ratios = ratiosToBaseline(outcome, row)
   const rss = peakRss(row.samples)
-  const spread = ratios && `${grouped(Math.min(...ratios), 2)} to ${grouped(Math.max(...ratios), 2)}`
   return tableLine([
     row.contender,
     String(row.clients),
@@ -173,9 +212,36 @@ const rowLine = (row: Row, { baseline, rows }: Outcome): string => {
     millis(middle(row, 'p99Ms')),
     rss === undefined ? '' : grouped(rss),
     ratios ? grouped(median(ratios), 2) : '',
-    spread && row.contender !== baseline ? spread : '',
+    ratios && row.contender !== baselineOf(outcome, row) ? lowestToHighest(ratios) : '',
   ])
 }
+
+/** Ratios of the present tree to the other commit, for the contenders that both have. */
+const comparisonLines = (outcome: Outcome): string[] => {
+  const lines = outcome.rows.flatMap((row) => {
+    const ratios = ratiosToOther(outcome, row, 'perSecond')
+    if (!ratios) return []
+    const other = rowOf(outcome.rows, nameIn(outcome.against ?? '', row.contender), row.clients)
+    const [rss, otherRss] = [peakRss(row.samples), peakRss(other?.samples ?? [])]
+    return tableLine([
+      row.contender,
+      String(row.clients),
+      grouped(median(ratios), 2),
+      lowestToHighest(ratios),
+      ...(['p50Ms', 'p99Ms'] as const).map((figure) => grouped(median(ratiosToOther(outcome, row, figure)!), 2)),
+      rss === undefined || otherRss === undefined ? '' : grouped(rss / otherRss, 2),
+    ])
+  })
+  if (lines.length === 0) return []
+  const heads = ['contender', 'clients', 'per second', 'lowest to highest', 'p50', 'p99', 'RSS']
+  const rule = tableLine(['---', ...Array<string>(heads.length - 1).fill('---:')])
+  return ['', `The present tree in relation to ${outcome.against}:`, '', tableLine(heads), rule, ...lines]
+}
+
+const comparedWith = ' compared with '
+
+const sectionTitle = ({ bench, against }: Outcome): string =>
+  against === undefined ? bench : `${bench}${comparedWith}${against}`
 
 const skippedNotes = (rows: Row[]): string[] => {
   const clientsByReason = new Map<string, number[]>()
@@ -198,12 +264,13 @@ const loadNote = (rows: Row[]): string[] => {
 }
 
 export const benchSection = (outcome: Outcome): string => {
-  const { bench, about, baseline, rows, targets, notes } = outcome
-  const lines = [`## ${bench}`, '', about, '']
+  const { about, baseline, rows, targets, notes } = outcome
+  const lines = [`## ${sectionTitle(outcome)}`, '', about, '']
   const heads = ['contender', 'clients', 'per second', 'p50 ms', 'p99 ms', 'RSS MB']
   lines.push(tableLine([...heads, `ratio to ${baseline}`, 'lowest to highest']))
   lines.push(tableLine(['---', ...Array<string>(heads.length + 1).fill('---:')]))
   for (const row of rows) if (!row.skipped) lines.push(rowLine(row, outcome))
+  lines.push(...comparisonLines(outcome))
   const remarks = [...notes, ...loadNote(rows), ...skippedNotes(rows)]
   if (remarks.length) lines.push('', ...remarks.map((remark) => `- ${remark}`))
   if (targets.length) {
@@ -238,23 +305,32 @@ export const resultsFile = (facts: RunFacts, outcomes: Outcome[]): string => {
     `Contenders run in turns, in an order that changes every round: ${facts.rounds} rounds of ` +
       `${grouped(facts.measureMs / 1000, 1)} s each after a warm-up. Figures are medians over the rounds. A ratio is ` +
       'the median of the ratios within each round, followed by the lowest and highest. RSS is the peak resident ' +
-      "memory of the contender's own process under load. Everything runs on the same machine, so the ratios are " +
-      'more meaningful than the absolute figures.',
+      "memory of the contender's own process under load. A worker runs beside each API that sends, as in production; its " +
+      'memory is not counted. Everything runs on the same machine, so the ratios are more ' +
+      'meaningful than the absolute figures.',
   ]
   return `${[head.join('\n'), ...outcomes.map(benchSection)].join('\n\n')}\n`
 }
 
 const sectionName = (section: string): string => section.slice('## '.length, section.indexOf('\n'))
 
+const splitSections = (text: string): string[] => text.trimEnd().split(/\n\n(?=## )/)
+
 /** Replaces the sections of some benches in the text of RESULTS.md, and says when and how they were measured. */
 export const replaceSections = (text: string, outcomes: Outcome[], { date, command }: RunFacts): string => {
   const note = `measured on ${date.toISOString().slice(0, 10)} with \`${command}\``
-  const [head = '', ...sections] = text.trimEnd().split(/\n\n(?=## )/)
+  const [head = '', ...sections] = splitSections(text)
   for (const outcome of outcomes) {
     const section = benchSection({ ...outcome, notes: [...outcome.notes, note] })
-    const place = sections.findIndex((old) => sectionName(old) === outcome.bench)
+    const place = sections.findIndex((old) => sectionName(old) === sectionTitle(outcome))
     if (place === -1) sections.push(section)
     else sections[place] = section
   }
   return `${[head, ...sections].join('\n\n')}\n`
+}
+
+/** Adds the comparisons of the old text to the new one, because a full run measures the present tree only. */
+export const keepComparisons = (oldText: string, text: string): string => {
+  const comparisons = splitSections(oldText).filter((section) => sectionName(section).includes(comparedWith))
+  return `${[text.trimEnd(), ...comparisons].join('\n\n')}\n`
 }

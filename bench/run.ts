@@ -5,6 +5,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { sayStarted } from '../scripts/start-only.ts'
+import { chooseBenches, comparedWith } from './against.ts'
 import { analytics } from './analytics/analytics.ts'
 import { type Arguments, readArguments, usage } from './arguments.ts'
 import { csvImport } from './audiences/audiences.ts'
@@ -19,14 +20,16 @@ import { startLoad } from './load.ts'
 import { reads, scheduler } from './messages/messages.ts'
 import { record } from './record/record.ts'
 import { reserve } from './reserve/reserve.ts'
-import { benchSection, type Outcome, replaceSections, resultsFile, resultsOf } from './results.ts'
+import { benchSection, keepComparisons, type Outcome, replaceSections, resultsFile, resultsOf } from './results.ts'
 import { retention } from './retention/retention.ts'
 import { smpp } from './smpp/smpp.ts'
 import { sms, smsBatch } from './sms/sms.ts'
 import { smtp } from './smtp/smtp.ts'
 import { template } from './template/template.ts'
+import { openTree, presentTree } from './tree.ts'
 import { checkCodes, startCodes } from './verifications/verifications.ts'
 import { claimWebhooks, deliverWebhooks, failingWebhooks, idleWebhooks } from './webhooks/webhooks.ts'
+import { makeWorkers } from './workers.ts'
 
 const benches: Bench[] = [
   record,
@@ -82,22 +85,33 @@ const openParts = async (undo: AsyncDisposableStack) => {
   return { folder, load, databaseServer, used: () => server }
 }
 
-const startParts = async (chosen: Bench[]): Promise<void> => {
+/** The benches of the run, with the contenders of the other commit if one is given. */
+const readyBenches = async (chosen: Bench[], { against }: Arguments, folder: string): Promise<Bench[]> => {
+  if (against === undefined) return chosen
+  const tree = await openTree(against, join(folder, 'against'))
+  return chosen.map((bench) => comparedWith(bench, tree))
+}
+
+const startParts = async (chosen: Bench[], wanted: Arguments): Promise<void> => {
   await using undo = new AsyncDisposableStack()
-  const { databaseServer } = await openParts(undo)
+  const { folder, databaseServer } = await openParts(undo)
+  const benches = await readyBenches(chosen, wanted, folder)
   const { about } = await databaseServer()
-  sayStarted(`${chosen.map(({ name }) => name).join(', ')} on ${about}`)
+  sayStarted(`${benches.map(({ name }) => name).join(', ')} on ${about}`)
 }
 
 const runBenches = async (chosen: Bench[], wanted: Arguments, signal: AbortSignal): Promise<Outcome[]> => {
   const outcomes: Outcome[] = []
   await using undo = new AsyncDisposableStack()
   const { folder, load, databaseServer, used } = await openParts(undo)
-  for (const bench of chosen) {
+  for (const bench of await readyBenches(chosen, wanted, folder)) {
     await using cleanup = new AsyncDisposableStack()
     const databases = new Map<string, Promise<BenchDatabase>>()
+    const workers = makeWorkers(folder)
     const resources = {
       load,
+      tree: presentTree,
+      workers,
       folder,
       quick: wanted.quick,
       database: (name = '') => {
@@ -109,13 +123,15 @@ const runBenches = async (chosen: Bench[], wanted: Arguments, signal: AbortSigna
     cleanup.defer(async () => {
       for (const made of databases.values()) await (await made.catch(() => undefined))?.drop()
     })
+    // Before the databases are dropped.
+    cleanup.defer(workers.stop)
     const pace = wanted.quick ? quickPace : fullPace
     const outcome = await runBench({ bench, resources, pace, report, signal }).catch((error: unknown): Outcome => {
       signal.throwIfAborted()
       // Keeps the figures of the other benches; the results show that this one failed.
       process.exitCode = 1
-      const { name, about, baseline, targets } = bench
-      return { bench: name, about, baseline, targets, rows: [], notes: [`failed: ${causes(error)}`] }
+      const { name, about, baseline, targets, against } = bench
+      return { bench: name, about, baseline, targets, against, rows: [], notes: [`failed: ${causes(error)}`] }
     })
     const server = await used()
     if (databases.size > 0 && server) outcome.notes.push(server.about)
@@ -136,8 +152,8 @@ const main = async (args: string[]): Promise<void> => {
     for (const { name, about } of benches) print(`${name}: ${about}`)
     return
   }
-  const chosen = wanted.only.length ? benches.filter(({ name }) => wanted.only.includes(name)) : benches
-  if (wanted.startOnly) return startParts(chosen)
+  const chosen = chooseBenches(benches, wanted)
+  if (wanted.startOnly) return startParts(chosen, wanted)
   const stopping = new AbortController()
   // The first signal stops cleanly after the current turn; a second one ends the process immediately.
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
@@ -145,7 +161,7 @@ const main = async (args: string[]): Promise<void> => {
   }
   const outcomes = await runBenches(chosen, wanted, stopping.signal)
   if (!wanted.json) print(outcomes.map(benchSection).join('\n\n'))
-  const partial = wanted.only.length > 0
+  const partial = wanted.only.length > 0 || wanted.against !== undefined
   if (wanted.quick || (partial && !wanted.save)) {
     report('RESULTS.md is unchanged: only a full run, or one with --save, writes it')
     return
@@ -159,7 +175,10 @@ const main = async (args: string[]): Promise<void> => {
     measureMs: fullPace.measureMs,
   }
   const file = fileURLToPath(new URL('RESULTS.md', import.meta.url))
-  const text = partial ? replaceSections(await readFile(file, 'utf8'), outcomes, facts) : resultsFile(facts, outcomes)
+  const before = await readFile(file, 'utf8')
+  const text = partial
+    ? replaceSections(before, outcomes, facts)
+    : keepComparisons(before, resultsFile(facts, outcomes))
   await writeFile(file, text)
   report('bench/RESULTS.md written')
 }

@@ -42,16 +42,21 @@ export const terminalClosed = () => hadTerminal && !opensTerminal()
 
 /**
  * Runs Node 24 in the foreground and resolves with its exit code. A terminal sends Ctrl-C to the whole process group and
- * npm repeats it, so each kind of signal is forwarded at most once. With `restarts`, the program takes SIGHUP itself.
+ * npm repeats it, so each kind of signal is forwarded at most once. A program that takes SIGHUP itself says so over the IPC
+ * channel.
  */
-export const runInForeground = (args, { restarts = false, ...options } = {}) =>
+export const runInForeground = (args, options = {}) =>
   new Promise((resolve, reject) => {
     const child = spawn(findNode24(), args, { stdio: 'inherit', ...options })
     const sent = new Set()
+    let takesHangUp = false
+    child.on('message', (message) => {
+      takesHangUp ||= message?.takes === 'SIGHUP'
+    })
     for (const [signal, as] of Object.entries(forwardedAs)) {
       const childReceivesIt = !options.detached && signal === 'SIGINT' && process.stdin.isTTY
       process.on(signal, () => {
-        if (signal === 'SIGHUP' && restarts && !terminalClosed()) {
+        if (signal === 'SIGHUP' && takesHangUp && !terminalClosed()) {
           child.kill('SIGHUP')
           return
         }

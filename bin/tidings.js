@@ -38,9 +38,6 @@ const updateWeb = async () => {
   if (status !== 0) console.error('The dashboard could not be built. The API starts without it; see the lines above.')
 }
 
-/** With several processes, SIGHUP replaces them one after the other. */
-const restarts = Boolean(process.env.API_PROCESSES?.trim() || process.env.WORKER_PROCESSES?.trim())
-
 const readProc = (pid, file) => {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8')
@@ -74,7 +71,6 @@ const followNpm = () => {
 const runAsChild = () =>
   runInForeground([...serviceFlags, bundle, ...process.argv.slice(2)], {
     detached: true,
-    restarts,
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, TIDINGS_LAUNCHER: '1' },
   }).then((code) => process.exit(code))
@@ -84,9 +80,10 @@ await updateWeb().catch(exitWithMessage)
 followNpm()
 if (thisIsNode24()) {
   process.setSourceMapsEnabled(true)
-  // A closed terminal stops the service like SIGTERM.
+  // A closed terminal stops the service like SIGTERM. So does SIGHUP, unless the service takes it itself: several
+  // processes are then replaced one after the other.
   process.on('SIGHUP', () => {
-    if (!restarts || terminalClosed()) process.kill(process.pid, 'SIGTERM')
+    if (process.listenerCount('SIGHUP') === 1 || terminalClosed()) process.kill(process.pid, 'SIGTERM')
   })
   // Child processes run the bundle with the flags of the service, and with those of this process.
   cluster.setupPrimary({ exec: bundle, execArgv: [...new Set([...process.execArgv, ...serviceFlags])] })

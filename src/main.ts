@@ -1,5 +1,6 @@
 /** The `tidings` command line. */
 import cluster from 'node:cluster'
+import { availableParallelism } from 'node:os'
 import { backupCommand, restoreCommand } from './command/backup-commands.ts'
 import { exitCodeOf, surviveLostOutput } from './command/closed-output.ts'
 import { Fault } from './command/command-fault.ts'
@@ -13,6 +14,7 @@ import { type Config, ConfigFault, readConfig } from './ground/config/config.ts'
 import { type Log, makeLog } from './ground/log.ts'
 import { readServiceVersion } from './ground/version.ts'
 import { MasterKeyFault } from './operator/master-key.ts'
+import { chooseProcesses } from './processes/choose-processes.ts'
 import { SubmissionFault } from './submission/listen-smtp.ts'
 
 /** The commands that serve until they are stopped. */
@@ -23,11 +25,14 @@ const processName = cluster.isWorker ? process.env.TIDINGS_PROCESS : undefined
 
 /** Loads the service here, because the other commands start faster without it. */
 const serveParts = async (config: Config, log: Log, parts: ServedParts): Promise<number> => {
-  const { planOf, serveAsChild, serveSeveral } = await import('./command/serve-several.ts')
+  const choice =
+    processName === undefined ? chooseProcesses({ ...config, cores: availableParallelism() }, parts) : undefined
+  if (choice) log.info({ processes: choice.processes, why: choice.why }, 'processes chosen')
+  const { serveAsChild, serveSeveral } = await import('./command/serve-several.ts')
   const { serve } = await import('./command/serve.ts')
   if (processName !== undefined) return serveAsChild(config, log, parts, processName)
-  const plan = planOf(config, parts)
-  return plan ? serveSeveral(config, log, parts, plan) : serve(config, log, parts)
+  const { plan, automatic = false } = choice ?? {}
+  return plan ? serveSeveral(config, log, parts, { plan, automatic }) : serve(config, log, parts)
 }
 
 /** The nearest usage to a command that does not exist. */

@@ -1,4 +1,3 @@
-import { serviceFlags } from '../../bin/flags.js'
 import { type Bench, type Contender, serverContender } from '../harness.ts'
 
 const many = 10_000_000
@@ -7,7 +6,7 @@ const manyWhenQuick = 8_000
 const reading = (name: string, path: string): Contender =>
   serverContender<{ port: number; session: string }>({
     name,
-    flags: serviceFlags,
+    service: 'without a worker',
     program: new URL('../servers/analytics.ts', import.meta.url),
     params: async (resources) => ({
       databaseUrl: (await resources.database()).url,

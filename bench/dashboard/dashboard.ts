@@ -1,4 +1,3 @@
-import { serviceFlags } from '../../bin/flags.js'
 import { type Bench, type Contender, serverContender } from '../harness.ts'
 import type { Target } from '../results.ts'
 import type { RequestShape } from '../wire.ts'
@@ -8,7 +7,7 @@ type Ready = { port: number; key: string; session: string; projectId: string }
 const reading = (name: string, request: (ready: Ready) => Pick<RequestShape, 'path' | 'headers'>): Contender =>
   serverContender<Ready>({
     name,
-    flags: serviceFlags,
+    service: 'without a worker',
     program: new URL('../servers/gated.ts', import.meta.url),
     params: async (resources) => ({ databaseUrl: (await resources.database(name)).url }),
     request: (ready) => ({ method: 'GET', ...request(ready) }),
@@ -43,7 +42,7 @@ type Size = { messages?: number; entries?: number }
 const browsing = (name: string, path: string, { messages = 0, entries = 0 }: Size): Contender =>
   serverContender<{ port: number; session: string }>({
     name,
-    flags: serviceFlags,
+    service: 'without a worker',
     program: new URL('../servers/browsing.ts', import.meta.url),
     params: async (resources) => {
       const atMost = resources.quick ? manyWhenQuick : many

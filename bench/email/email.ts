@@ -1,4 +1,3 @@
-import { serviceFlags } from '../../bin/flags.js'
 import { type Bench, type Contender, fullPace, type Resources, serverContender } from '../harness.ts'
 import { recorded } from '../record/record.ts'
 import { counterSlot, type RequestShape } from '../wire.ts'
@@ -24,7 +23,7 @@ export const sending = (name: string, path: string, body: string, more: More = {
   serverContender<{ port: number; key: string }>({
     ...more,
     name,
-    flags: serviceFlags,
+    service: 'with a worker',
     program: new URL('../servers/email.ts', import.meta.url),
     params: withDatabase,
     request: postOf(path, body),
@@ -44,6 +43,7 @@ export const email: Bench = {
     { kind: 'ratio', figure: 'perSecond', clients: 1, of: 'send', to: 'record', atLeast: 0.45 },
     { kind: 'ratio', figure: 'perSecond', clients: 10, of: 'send', to: 'record', atLeast: 0.45 },
     { kind: 'ratio', figure: 'perSecond', clients: 100, of: 'send', to: 'record', atLeast: 0.55 },
+    { kind: 'ratio', figure: 'perSecond', clients: 500, of: 'send', to: 'record', atLeast: 0.6 },
     { kind: 'spread', clients: 100, of: 'send', atMost: 10 },
   ],
 }
@@ -58,7 +58,7 @@ export const several: Bench = {
     { ...single, name: 'one process' },
     serverContender<{ port: number; key: string }>({
       name: 'two processes',
-      flags: serviceFlags,
+      service: 'with a worker',
       program: new URL('../servers/several.ts', import.meta.url),
       params: async (resources) => ({ databaseUrl: (await resources.database('two')).url, processes: 2 }),
       request: postOf('/api/v1/emails', mail(`user${counterSlot}@example.com`)),

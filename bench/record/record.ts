@@ -1,4 +1,3 @@
-import { serviceFlags } from '../../bin/flags.js'
 import { type Bench, type Contender, type Resources, serverContender } from '../harness.ts'
 import { pgbench } from '../servers/pgbench.ts'
 import { counterSlot, type RequestShape } from '../wire.ts'
@@ -18,8 +17,7 @@ const withDatabase = async (resources: Resources) => ({ databaseUrl: (await reso
 export const recorded = (name: string): Contender =>
   serverContender<{ port: number; key: string }>({
     name,
-    // As `npm start` runs it.
-    flags: serviceFlags,
+    service: 'with a worker',
     program: server('service.ts'),
     params: withDatabase,
     request: ({ key }) => {

@@ -1,6 +1,5 @@
-import { serviceFlags } from '../../bin/flags.js'
 import { single } from '../email/email.ts'
-import { type Bench, type Contender, startServer, watchMemory } from '../harness.ts'
+import { type Bench, type Contender, startServer, startService, watchMemory } from '../harness.ts'
 import type { FromWork } from '../servers/work.ts'
 
 /** The service in one process, and its mail clients in another. */
@@ -8,12 +7,13 @@ const submitting: Contender = {
   name: 'smtp',
   async start(resources) {
     const { url: databaseUrl } = await resources.database('smtp')
-    const service = await startServer<{ smtpPort: number; key: string }>(
-      'smtp',
-      new URL('../servers/email.ts', import.meta.url),
-      { databaseUrl, smtp: true },
-      serviceFlags,
-    )
+    const service = await startService<{ smtpPort: number; key: string }>(resources, {
+      name: 'smtp',
+      program: new URL('../servers/email.ts', import.meta.url),
+      params: { databaseUrl, smtp: true },
+      worker: true,
+    })
+    if ('skipped' in service) return service
     const { smtpPort: port, key } = service.ready
     const clients = await startServer('smtp clients', new URL('../servers/smtp-client.ts', import.meta.url), {
       port,

@@ -1,4 +1,3 @@
-import { serviceFlags } from '../../bin/flags.js'
 import { single as email } from '../email/email.ts'
 import { type Bench, type Contender, type Resources, serverContender } from '../harness.ts'
 import { recorded } from '../record/record.ts'
@@ -11,7 +10,7 @@ const rows = ({ quick }: Resources): number => (quick ? 200_000 : 1_500_000)
 const verifying = (name: string, path: string, body: string, filled: boolean): Contender =>
   serverContender<{ port: number; key: string }>({
     name,
-    flags: serviceFlags,
+    service: 'with a worker',
     program: new URL('../servers/verifications.ts', import.meta.url),
     params: async (resources) => ({
       databaseUrl: (await resources.database()).url,

@@ -3,6 +3,7 @@ import type { Config } from '../ground/config/config.ts'
 import { makeVault } from '../ground/crypto.ts'
 import type { Log } from '../ground/log.ts'
 import { resolveMasterKey } from '../operator/master-key.ts'
+import { connectionsFor, fitToConnections } from '../processes/choose-processes.ts'
 import { type JoinedProcess, joinPrimary, type StopOrder } from '../processes/peers.ts'
 import { makeSupervisor, type ProcessPlan } from '../processes/supervise.ts'
 import { build, type Service } from '../wiring/build.ts'
@@ -11,40 +12,36 @@ import { openWorkerPort, portFault, printWelcome } from './greeting.ts'
 import { reportSettings, type ServedParts } from './serve.ts'
 import { stopTimeoutMs, untilStopped, urgentReasons } from './stop-reasons.ts'
 
-/** Undefined: this process serves all parts itself. */
-export const planOf = ({ apiProcesses, workerProcesses }: Config, parts: ServedParts): ProcessPlan | undefined => {
-  const [api, worker] = [parts.api ? apiProcesses : undefined, parts.worker ? workerProcesses : undefined]
-  if (api === undefined && worker === undefined) return undefined
-  return { api: parts.api ? (api ?? 1) : 0, worker: parts.worker ? (worker ?? 1) : 0 }
-}
-
-/** One more process runs during a restart. Of the others, a worker with its listeners and jobs needs the most. */
-const connectionsFor = (plan: ProcessPlan, poolSize: number): number =>
-  (plan.api + plan.worker + 1) * (poolSize + 5) + 10
+type WantedProcesses = { plan: ProcessPlan; automatic: boolean }
 
 /** Runs the service as several processes until it is stopped. Resolves with the exit code. */
 export const serveSeveral = async (
   config: Config,
   log: Log,
   parts: ServedParts,
-  plan: ProcessPlan,
+  { plan: wanted, automatic }: WantedProcesses,
 ): Promise<number> => {
   reportSettings(config, log)
   let restart = (): void => undefined
   process.on('SIGHUP', () => restart())
+  // If the launcher is another process, it has to know that SIGHUP does not stop this one.
+  process.send?.({ takes: 'SIGHUP' }, undefined, {}, () => undefined)
   const databaseLost = Promise.withResolvers<void>()
   const stopped = untilStopped([...urgentReasons, 'SIGTERM'], databaseLost.promise)
   const urgent = untilStopped(urgentReasons, databaseLost.promise)
   // The watch of a replica needs a connection to the primary too.
   const watching = config.databaseReadUrl === undefined ? 0 : 1
-  const connections = connectionsFor(plan, config.databasePoolSize + watching)
+  const poolSize = config.databasePoolSize + watching
+  const connections = connectionsFor(wanted, poolSize)
   const openDatabase = parts.api && parts.worker ? ownDatabase : anyDatabase
   const database = await openDatabase(config, log, databaseLost.resolve, connections)
   try {
     await resolveMasterKey(config)
     await migrateAll(database.url, log)
     const allowed = await connectionsOf(database.url, log)
-    if (allowed < connections) log.warn({ allowed, connections }, 'the database allows too few connections')
+    // Nobody asked for this number of processes, so nobody has prepared the database for it.
+    const plan = automatic ? fitToConnections(wanted, allowed, poolSize) : wanted
+    if (allowed < connections) log.warn({ allowed, connections, ...plan }, 'the database allows too few connections')
     const supervisor = makeSupervisor({ plan, databaseUrl: database.url, drainDelayMs: config.drainDelayMs, log })
     const starting = supervisor.start()
     const early = await Promise.race([starting, stopped])

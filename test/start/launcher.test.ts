@@ -19,7 +19,10 @@ const reporter = `
   process.on('SIGINT', () => stop('SIGINT'))
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('disconnect', () => stop('disconnect'))
-  if (process.env.API_PROCESSES) process.on('SIGHUP', () => print({ why: 'SIGHUP' }))
+  if (how === 'several') {
+    process.on('SIGHUP', () => print({ why: 'SIGHUP' }))
+    process.send?.({ takes: 'SIGHUP' })
+  }
   print({ pid: process.pid, major: Number(process.version.slice(1, 3)), args: process.argv.slice(2), launcher })
   if (how === 'end') process.exit(3)
   if (how === 'die') process.kill(process.pid, 'SIGKILL')
@@ -185,8 +188,8 @@ describe.concurrent('The launcher', { timeout: 30_000 }, () => {
     expect(signalsOf(launched)).toEqual(['SIGTERM'])
   })
 
-  test.for(ways)('passes every SIGHUP on to a service of several processes, $name', async ({ node }) => {
-    const launched = launch(await makePackage(), ['start'], { node, env: { API_PROCESSES: '2' } })
+  test.for(ways)('passes every SIGHUP on to a service that takes it, $name', async ({ node }) => {
+    const launched = launch(await makePackage(), ['several'], { node })
     await started(launched)
     for (const times of [1, 2]) {
       launched.signal('SIGHUP')

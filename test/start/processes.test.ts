@@ -188,6 +188,91 @@ const productionEnv = {
   DRAIN_DELAY_SECONDS: '0',
 }
 
+/** Node reports this number of cores to the service. */
+const withCores = (cores: number): Record<string, string> => {
+  const script = `import os from 'node:os'
+    import { syncBuiltinESMExports } from 'node:module'
+    os.availableParallelism = () => ${cores}
+    syncBuiltinESMExports()`
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` }
+}
+
+type LogLine = { level: number; msg: string; [field: string]: unknown }
+
+/** The lines that are logged until the service is ready, or all of its processes are. */
+const loggedBy = async (child: ChildProcess, until: RegExp): Promise<LogLine[]> => {
+  let logged = ''
+  child.stderr?.on('data', (chunk) => {
+    logged += chunk
+  })
+  await untilPrints(child, until)
+  return logged
+    .split('\n')
+    .filter((line) => line.startsWith('{') && line.endsWith('}'))
+    .map((line) => JSON.parse(line))
+}
+
+const allServe = /"msg":"all processes serve"/
+
+test('In production, start runs an API process for each core but one, and its first line says why', async () => {
+  const child = start('start', { ...productionEnv, ...withCores(3) })
+  const [first, ...others] = await loggedBy(child, allServe)
+  expect(first).toMatchObject({
+    level: 30,
+    processes: '2 for the API and 1 for the worker',
+    why: 'the machine has 3 cores: one API process for each but one',
+    msg: 'processes chosen',
+  })
+  expect(others.filter(({ msg }) => msg === 'processes chosen')).toEqual([])
+  expect(others.at(-1)).toMatchObject({ api: 2, worker: 1, msg: 'all processes serve' })
+  expect(await stopped(child, 'SIGTERM')).toBe(0)
+})
+
+test('In production with two cores, start stays one process, and its first line says why', async () => {
+  const child = start('start', { ...productionEnv, ...withCores(2) })
+  const [first, ...others] = await loggedBy(child, /ready at/)
+  expect(first).toMatchObject({
+    processes: '1 for the API and the worker',
+    why: 'the machine has 2 cores: too few for several processes',
+    msg: 'processes chosen',
+  })
+  expect(others.filter((line) => 'process' in line)).toEqual([])
+  expect(await stopped(child, 'SIGTERM')).toBe(0)
+})
+
+test('API_PROCESSES decides in production too, and the first line says so', async () => {
+  const child = start('start', { ...productionEnv, ...withCores(8), API_PROCESSES: '1' })
+  const [first, ...others] = await loggedBy(child, allServe)
+  expect(first).toMatchObject({
+    processes: '1 for the API and 1 for the worker',
+    why: 'API_PROCESSES is set',
+    msg: 'processes chosen',
+  })
+  expect(others.at(-1)).toMatchObject({ api: 1, worker: 1 })
+  expect(await stopped(child, 'SIGTERM')).toBe(0)
+})
+
+test('Outside production start stays one process on any machine, and chooses nothing', async () => {
+  const child = start('start', withCores(8))
+  const lines = await loggedBy(child, ready)
+  expect(lines.filter((line) => 'process' in line || line.msg === 'processes chosen')).toEqual([])
+  expect(await stopped(child, 'SIGTERM')).toBe(0)
+})
+
+test('In production, fewer API processes start if the database allows too few connections for them', async () => {
+  const [allowed] = await database.sql<{ n: number }>("select current_setting('max_connections')::int as n")
+  // Three processes do not fit, and neither do two. One always starts.
+  const DATABASE_POOL_SIZE = String(Math.min(allowed?.n ?? 0, 500))
+  const child = start('start', { ...productionEnv, ...withCores(4), DATABASE_POOL_SIZE })
+  const lines = await loggedBy(child, allServe)
+  expect(lines[0]).toMatchObject({ processes: '3 for the API and 1 for the worker' })
+  expect(lines.filter(({ msg }) => msg === 'the database allows too few connections')).toMatchObject([
+    { level: 40, api: 1, worker: 1 },
+  ])
+  expect(lines.at(-1)).toMatchObject({ api: 1, worker: 1, msg: 'all processes serve' })
+  expect(await stopped(child, 'SIGTERM')).toBe(0)
+})
+
 test.each(['start', 'api', 'worker'])('In production, %s logs one warning for each unsafe setting', async (part) => {
   const child = start(part, { ...productionEnv, RATE_LIMITER: 'off' })
   const printed = part === 'worker' ? undefined : untilPrints(child, /ready at/)

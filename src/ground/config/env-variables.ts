@@ -37,13 +37,13 @@ export const variables = {
   }),
   API_PROCESSES: variable({
     accepts: accept.processes,
-    fallback: '1, in the same process as the worker',
+    fallback: 'in production one for each core but one, otherwise 1',
     about:
-      'Processes that serve the API on one port; `auto` starts one per core. When this or `WORKER_PROCESSES` is set, `tidings start` runs the API and the worker as separate processes, 1 each unless set. `tidings api` uses it too. See [Self-hosting](self-hosting.md#all-cores-of-one-machine).',
+      'Processes that serve the API on one port; `auto` starts one per core. Without this and `WORKER_PROCESSES`, `tidings start` is one process for the API and the worker, except in production on three cores or more. `tidings api` uses it too, and is one process unless it is set. See [Self-hosting](self-hosting.md#all-cores-of-one-machine).',
   }),
   WORKER_PROCESSES: variable({
     accepts: accept.processes,
-    fallback: '1, in the same process as the API',
+    fallback: '1',
     about: 'Processes that run the worker; `auto` starts one per core. `tidings worker` uses it too.',
   }),
   BASE_URL: variable({
