@@ -156,9 +156,9 @@ export const insertMessages = statement<SettledUsage & { messages: string; linke
      insert into messages (${columnsOf(messageTypes)})
      select ${valuesOf(messageTypes)} from input
    ), ${insertEntries}
-   insert into events (${eventColumns})
+   insert into events (${eventColumns}, project_id)
    select org_id, event_id, tenant_id, environment, 'message.' || status,
      jsonb_build_object('message_id', id, 'channel', channel, 'status', status) || coalesce(event_more, '{}'), event_at,
-     event_trace
+     event_trace, case when job_id is null and coalesce(sent_at, event_at) = event_at then project_id end
    from input where event_id is not null`,
 )
