@@ -102,3 +102,21 @@ begin
   into added from groups;
   return null;
 end $$;
+
+-- For each entry, in the given order: whether it is there, and whether it is linked. Planned for tables of any size: they
+-- are small when the plan is made and grow.
+create function state_of_entries(orgs text[], ids text[]) returns table (present boolean, linked boolean)
+  language plpgsql stable
+  set plan_cache_mode = force_generic_plan
+  set enable_seqscan = off
+as $$
+begin
+  -- With a limit, each row is found by its key. `exists` may read the whole table instead, and `e.id = w.id` all entries
+  -- of the org through audit_entries_page, which does not have the order of the ids.
+  return query
+    select (select true from audit_entries e where e.org_id = w.org_id and e.id >= w.id and e.id <= w.id
+        order by e.id limit 1) is not null,
+      (select true from audit_links l where l.org_id = w.org_id and l.entry_id = w.id limit 1) is not null
+    from unnest(orgs, ids) with ordinality as w (org_id, id, place)
+    order by w.place;
+end $$;
