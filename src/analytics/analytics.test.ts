@@ -264,10 +264,55 @@ test('R-33 a report about a message that is still being sent waits until the mes
   expect((await read(keys.live, '?days=2')).body.data).toMatchObject([{ ...zeros, delivered: 1 }, zeros])
 })
 
+const queuedKinds = async (orgId: string) =>
+  (await t.database.sql<{ kind: string }>('select kind from analytics_queue where org_id = $1', [orgId])).map(
+    ({ kind }) => kind,
+  )
+
+test('S-406 what counts once waits in the queue, and other events are in the days as soon as they leave the outbox', async () => {
+  const { org } = await t.org()
+  await happened(org.id, { sent: 3, delivered: 2, opened: 1 })
+  await tasks.webhooks?.run()
+  expect(await queuedKinds(org.id)).toEqual(['opened'])
+  const days = () =>
+    t.database.sql('select part, sent, delivered, opened from analytics_days where org_id = $1 order by part', [org.id])
+  const added = { sent: '3', delivered: '2', opened: '0' }
+  expect(await days()).toEqual([
+    { part: 'other', ...added },
+    { part: 'other_email', ...added },
+  ])
+  await tasks.analytics?.run()
+  expect(await queuedKinds(org.id)).toEqual([])
+  expect(await days()).toEqual([
+    { part: 'other', ...added, opened: '1' },
+    { part: 'other_email', ...added, opened: '1' },
+  ])
+})
+
+test('S-406 SD-109 the event of a new message counts for its project and tenant without a look at the message', async () => {
+  const { org, keys } = await t.org()
+  const tenantId = await t.tenant(org.id)
+  const key = await t.key(org.id, { tenantId })
+  const mail = { from: 'hello@example.test', to: ['ada@example.com'], subject: 'Hi', text: 'Hi' }
+  const { status, body } = await t.ask('POST', '/api/v1/emails', { key, body: mail })
+  expect([status, body.id]).toEqual([200, expect.stringMatching(/^msg_/)])
+  const [event] = await t.database.sql(
+    `select e.project_id = (select id from projects where org_id = $1 and is_default) as of_project
+     from events e where e.org_id = $1 and e.event = 'message.sent'`,
+    [org.id],
+  )
+  expect(event).toEqual({ of_project: true })
+  await t.database.sql('delete from messages where org_id = $1', [org.id])
+  await tasks.webhooks?.run()
+  expect(await queuedKinds(org.id)).toEqual([])
+  expect((await read(keys.live, '?days=1')).body.data).toMatchObject([{ ...zeros, sent: 1 }])
+  expect((await read(key, '?days=1')).body.data).toMatchObject([{ ...zeros, sent: 1 }])
+})
+
 test('S-406 several workers count each event once', async () => {
   const { org, keys } = await t.org()
   await happened(org.id, { sent: 60, delivered: 50, opened: 30 })
-  await tasks.webhooks?.run()
+  await Promise.all(Array.from({ length: 6 }, () => tasks.webhooks?.run()))
   await Promise.all(Array.from({ length: 6 }, () => tasks.analytics?.run()))
   expect((await read(keys.live, '?days=1')).body.data).toMatchObject([
     { ...zeros, sent: 60, delivered: 50, opened: 30 },

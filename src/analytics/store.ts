@@ -1,7 +1,7 @@
 /**
- * Figures of messages by day. Every event of a message passes through the outbox and, when it leaves it, through
- * `analytics_queue`. The worker adds the queue to `analytics_days`. A read adds up all three, in one statement and so in
- * one snapshot, which makes it exact at any moment.
+ * Figures of messages by day. Every event of a message passes through the outbox. When it leaves it, a trigger adds it to
+ * `analytics_days`, or to `analytics_queue` if that takes a closer look. The worker adds the queue to the days. A read
+ * adds up all three, in one statement and so in one snapshot, which makes it exact at any moment.
  */
 import { statement } from '../db/statement.ts'
 import type { Channel } from '../ground/channel.ts'
@@ -25,7 +25,6 @@ const countedOnce = "('complained', 'opened', 'clicked', 'unsubscribed')"
 const kindCounts = figures.map((kind) => `count(*) filter (where kind = '${kind}') as ${kind}`).join(',\n       ')
 const sums = figures.map((kind) => `sum(${kind})::bigint as ${kind}`).join(', ')
 const columns = figures.join(', ')
-const additions = figures.map((kind) => `${kind} = d.${kind} + excluded.${kind}`).join(', ')
 
 /**
  * The message of an event, found by its primary key: its id contains its time of creation. The limit keeps the planner
@@ -78,32 +77,15 @@ export const rollUpEvents = statement<{ limit: number; staleBefore: Date }, { ev
          org_id, message_id, kind, environment, tenant_id, project_id, channel, day, job_id, variant
        from ready
      ) r using (org_id, message_id, kind)
-   ), grouped as materialized (
-     select org_id, environment, tenant_id, project_id, channel, day, job_id, variant,
-       ${kindCounts}
+   ), grouped as (
+     select org_id, environment, tenant_id, project_id, channel, day, job_id, variant, kind, count(*) as amount
      from counted
-     where org_id in (select id from orgs)
-     group by 1, 2, 3, 4, 5, 6, 7, 8
-   ), added as (
-     insert into analytics_days as d
-       (org_id, environment, tenant_id, part, day, job_id, variant, project_id, ${columns})
-     select g.org_id, g.environment, t.tenant_id, p.part, g.day, p.job_id, p.variant, g.project_id, ${sums}
-     from grouped g
-     cross join lateral (
-       select '' as tenant_id union all select g.tenant_id where g.tenant_id is not null
-     ) t
-     cross join lateral (
-       select of_day.part, '' as job_id, '' as variant
-       from (select case when g.job_id is null then 'other' else 'jobs' end as total) of_either,
-         unnest(array[total, total || '_' || g.channel]) as of_day (part)
-       union all select 'job', g.job_id, coalesce(g.variant, '') where g.job_id is not null
-     ) p
-     group by 1, 2, 3, 4, 5, 6, 7, 8
-     order by 1, 2, 3, 4, 5, 6, 7, 8
-     on conflict (org_id, environment, tenant_id, part, day, job_id, variant, project_id)
-       do update set ${additions}
+     group by 1, 2, 3, 4, 5, 6, 7, 8, 9
    )
-   select count(*) as events from ready`,
+   select (select count(*) from ready) as events, add_figures(array_agg(org_id), array_agg(environment),
+     array_agg(tenant_id), array_agg(project_id), array_agg(channel), array_agg(day), array_agg(job_id),
+     array_agg(variant), array_agg(kind), array_agg(amount))::text as added
+   from grouped`,
 )
 
 export type FiguresRow = { day: string | null; job_id: string | null; variant: string | null } & Record<Figure, number>

@@ -5,8 +5,7 @@ import type { Log } from '../ground/log.ts'
 import { faultOfEnds, linkDigest, signEnd } from './chain-ends.ts'
 import { type AuditSecrets, type EntryVerdict, makeJudgeEntry } from './judge-entry.ts'
 import { registerName, registerOrg } from './register.ts'
-import { beginChain, entriesToLink, insertLinks, lockChain, orgsToLink } from './store/chain-rows.ts'
-import type { EntryRow } from './store.ts'
+import { beginChain, entriesToLink, insertLinks, lockChain, orgsToLink, type WaitingEntry } from './store/chain-rows.ts'
 import { makeUnverifiedChains, type UnverifiedChains } from './unverified-chains.ts'
 import type { Witness, WitnessedHead } from './witness.ts'
 
@@ -54,7 +53,7 @@ export const makeLinkEntries = ({ db, clock, log, secrets, cutover, witness, ...
   }
 
   /** The next entries that verify. Entries that do not are skipped, however many there are. */
-  const verifiedEntries = async (tx: Tx, orgId: string): Promise<{ entries: EntryRow[]; more: boolean }> => {
+  const verifiedEntries = async (tx: Tx, orgId: string): Promise<{ entries: WaitingEntry[]; more: boolean }> => {
     const refused: Refused[] = []
     for (;;) {
       const waiting = await tx.rows(entriesToLink, { orgId, skip: refused.length, limit: chunk })
@@ -71,7 +70,7 @@ export const makeLinkEntries = ({ db, clock, log, secrets, cutover, witness, ...
 
   type From = { seq: number; digest: Buffer; end: 'head' | 'registered' }
 
-  const insertAll = async (tx: Tx, orgId: string, entries: EntryRow[], { end, ...from }: From) => {
+  const insertAll = async (tx: Tx, orgId: string, entries: WaitingEntry[], { end, ...from }: From) => {
     let { seq, digest } = from
     const links = entries.map((entry) => {
       digest = linkDigest(digest, ++seq, entry)
@@ -82,7 +81,10 @@ export const makeLinkEntries = ({ db, clock, log, secrets, cutover, witness, ...
       orgId,
       seqs: links.map((link) => link.seq),
       entryIds: links.map((link) => link.entryId),
+      queuedAt: entries.map((entry) => entry.queued_at),
       digests: links.map((link) => link.digest),
+      headSeq: seq,
+      headDigest: digest,
       headSignature: signature,
       at: clock.now(),
     })

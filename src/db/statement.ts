@@ -40,7 +40,7 @@ const ignoredParts = /'(?:[^']|'')*'|--[^\n]*|\bfor\s+(?:no\s+key\s+)?update\b/g
 const changingWords = 'insert|update|delete|merge|truncate|call|copy|create|alter|drop|nextval|setval'
 /** Our own functions that change something. A test compares the list with the database. */
 const changingFunctions =
-  'reserve_usage|reserve_sends|lease_usage|settle_recorded|close_reservations|announce_usage|ensure_month'
+  'reserve_usage|reserve_sends|lease_usage|settle_recorded|close_reservations|announce_usage|ensure_month|add_figures'
 const changing = new RegExp(`\\b(?:${changingWords}|${changingFunctions})\\b`, 'i')
 
 /**

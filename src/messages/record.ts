@@ -15,7 +15,7 @@ import { currentTraceparent } from '../ground/tracing.ts'
 import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
 import { type Line, settledUsage } from '../usage/lines.ts'
 import { settleUsage } from '../usage/store.ts'
-import { insertMessages, type LinkedRows, type NewMessage } from './store/insert-messages.ts'
+import { insertMessages, type LinkedRows, type NewMessage, packMessages } from './store/insert-messages.ts'
 
 export type StoredReservation = { orgId: string; id: string }
 
@@ -85,20 +85,21 @@ const countEvents = (batch: readonly Recording[]): number => batch.filter(({ eve
 export const makeRecordMessages = ({ db, log, audit, idempotency, announce }: Needs) => {
   /** Returns the audit entries that it inserted. */
   const insert = async (runner: Pick<Tx, 'change'>, batch: Recording[]): Promise<EntryFields[]> => {
-    const messages = batch.map(({ message }) => message)
     const reserved = batch.flatMap(({ message, drawn, closes }) => [
       ...(drawn ? [] : [{ orgId: message.org_id, id: message.id }]),
       ...(closes ? [closes] : []),
     ])
     const entries = batch.map(({ entry }) => entry && audit.rowOf(entry))
-    const linked = batch.map(({ event, trace }, i) => linkedRows(event, entries[i], trace))
+    const rows = batch.map(({ message, event, trace }, i) => ({
+      message,
+      linked: linkedRows(event, entries[i], trace),
+    }))
     await runner.change(insertMessages, {
       ...settledUsage(
         reserved,
         batch.flatMap(({ drawn }) => (drawn ? [drawn] : [])),
       ),
-      messages: JSON.stringify(messages),
-      linked: JSON.stringify(linked),
+      ...packMessages(rows),
     })
     return entries.filter((entry) => entry !== undefined)
   }

@@ -50,9 +50,14 @@ export const endsAfter = statement<
    limit :limit`,
 )
 
+/**
+ * The first statement of a transaction that links. The others are prepared, and may be planned while the tables have a few
+ * rows only, which are read fastest as a whole. Until the plan is made again the tables can have thousands.
+ */
 export const beginChain = statement<{ orgId: string; at: Date }>(
   'audit.begin_chain',
-  `insert into audit_chains (org_id, head_seq, head_digest, updated_at) values (:orgId, 0, '', :at)
+  `with by_index as materialized (select set_config('enable_seqscan', 'off', true))
+   insert into audit_chains (org_id, head_seq, head_digest, updated_at) select :orgId, 0, '', :at from by_index
    on conflict (org_id) do nothing`,
 )
 
@@ -71,16 +76,28 @@ export const findChain = statement<{ orgId: string }, ChainRow & PastHead>(
    from (select :orgId::text as org_id) o left join audit_chains c using (org_id)`,
 )
 
+/** An entry and its time in the queue, which is its own unless someone has changed one of them. */
+export type WaitingEntry = EntryRow & { queued_at: Date }
+
 /**
  * Waiting entries in the order of their linking. Leaves out entries that no longer exist and entries that are linked
  * already, which verification reports. `skip` leaves out the entries at the front that cannot be linked.
+ *
+ * Each entry and its link are found by their keys, whatever the planner knows about the tables. The limits keep it from
+ * reading all entries or links of the org. Only the primary key has the order of `e`: with `a.id = u.entry_id`, the
+ * planner takes audit_entries_page for as good while the table is small, and that reads all entries of the org each time.
  */
-export const entriesToLink = statement<{ orgId: string; skip: number; limit: number }, EntryRow>(
+export const entriesToLink = statement<{ orgId: string; skip: number; limit: number }, WaitingEntry>(
   'audit.entries_to_link',
-  `select ${entryColumns('e')}
-   from audit_unlinked u join audit_entries e on e.org_id = u.org_id and e.id = u.entry_id
+  `select ${entryColumns('e')}, u.created_at as queued_at
+   from audit_unlinked u
+   cross join lateral (
+     select ${entryColumns('a')} from audit_entries a
+     where a.org_id = u.org_id and a.id >= u.entry_id and a.id <= u.entry_id
+     order by a.id limit 1
+   ) e
    where u.org_id = :orgId
-     and not exists (select 1 from audit_links l where l.org_id = u.org_id and l.entry_id = u.entry_id)
+     and (select l.seq from audit_links l where l.org_id = u.org_id and l.entry_id = u.entry_id limit 1) is null
    order by u.created_at, u.entry_id
    offset :skip limit :limit`,
 )
@@ -89,7 +106,10 @@ export const insertLinks = statement<{
   orgId: string
   seqs: number[]
   entryIds: string[]
+  queuedAt: Date[]
   digests: Buffer[]
+  headSeq: number
+  headDigest: Buffer
   headSignature: string | null
   at: Date
 }>(
@@ -98,12 +118,13 @@ export const insertLinks = statement<{
      insert into audit_links (org_id, seq, entry_id, digest)
      select :orgId, seq, entry_id, digest
      from unnest(:seqs::bigint[], :entryIds::text[], :digests::bytea[]) as l (seq, entry_id, digest)
-     returning seq, entry_id, digest
    ), taken as (
-     delete from audit_unlinked u using links l where u.org_id = :orgId and u.entry_id = l.entry_id
+     delete from audit_unlinked u
+     using unnest(:queuedAt::timestamptz[], :entryIds::text[]) as l (queued_at, entry_id)
+     where u.org_id = :orgId and u.created_at = l.queued_at and u.entry_id = l.entry_id
    )
-   update audit_chains set (head_seq, head_digest) = (select seq, digest from links order by seq desc limit 1),
-     head_signature = :headSignature, updated_at = :at
+   update audit_chains set head_seq = :headSeq, head_digest = :headDigest, head_signature = :headSignature,
+     updated_at = :at
    where org_id = :orgId`,
 )
 

@@ -1,5 +1,6 @@
 /** Inserts messages together with their events and audit entries. */
 import { appendEntries } from '../../audit/store.ts'
+import { fieldsOfRows, type PackedRows, packed, packedColumns } from '../../db/packed-rows.ts'
 import { statement } from '../../db/statement.ts'
 import type { SettledUsage } from '../../usage/lines.ts'
 import { settleRecordedCall } from '../../usage/store.ts'
@@ -51,64 +52,82 @@ export type LinkedRows = {
   entry_of_many?: true | undefined
 }
 
-const messageTypes: Record<keyof NewMessage, string> = {
-  org_id: 'text',
-  id: 'text',
-  created_at: 'timestamptz',
-  tenant_id: 'text',
-  environment: 'text',
-  project_id: 'text',
-  key_id: 'text',
-  channel: 'text',
-  status: 'text',
-  stream: 'text',
-  from_address: 'text',
-  from_name: 'text',
-  to_addresses: 'text[]',
-  cc: 'text[]',
-  bcc: 'text[]',
-  reply_to: 'text[]',
-  names: 'jsonb',
-  subject: 'text',
-  html: 'text',
-  text: 'text',
-  headers: 'jsonb',
-  attachments: 'jsonb',
-  track_opens: 'boolean',
-  track_clicks: 'boolean',
-  tags: 'text[]',
-  metadata: 'jsonb',
-  scheduled_at: 'timestamptz',
-  sent_at: 'timestamptz',
-  error_message: 'text',
-  provider: 'text',
-  provider_response: 'jsonb',
-  history: 'jsonb',
-  job_id: 'text',
-  sms: 'jsonb',
-  due_at: 'timestamptz',
-  marks: 'integer[]',
-}
+export type MessageWithLinked = { message: NewMessage; linked: LinkedRows }
+
+type Columns<Name extends string> = Record<Name, ReturnType<typeof packed.word<MessageWithLinked>>>
+
+const { word, text, time, flag, json, numbers, texts } = packed
+
+/** The columns that nearly every message has: see packed-rows.ts. */
+const usualColumns = {
+  org_id: word(({ message }) => message.org_id),
+  id: word(({ message }) => message.id),
+  created_at: time(({ message }) => message.created_at),
+  environment: word(({ message }) => message.environment),
+  project_id: word(({ message }) => message.project_id),
+  channel: word(({ message }) => message.channel),
+  status: word(({ message }) => message.status),
+  stream: word(({ message }) => message.stream),
+  from_address: text(({ message }) => message.from_address),
+  to_addresses: texts(({ message }) => message.to_addresses),
+  history: json(({ message }) => message.history),
+  marks: numbers(({ message }) => message.marks),
+  key_id: word(({ message }) => message.key_id),
+  text: text(({ message }) => message.text),
+  subject: text(({ message }) => message.subject),
+  html: text(({ message }) => message.html),
+  sent_at: time(({ message }) => message.sent_at),
+  provider: word(({ message }) => message.provider),
+  provider_response: json(({ message }) => message.provider_response),
+  from_name: text(({ message }) => message.from_name),
+  tags: texts(({ message }) => message.tags),
+  metadata: json(({ message }) => message.metadata),
+} satisfies Partial<Columns<keyof NewMessage>>
+
+const otherColumns = {
+  tenant_id: word(({ message }) => message.tenant_id),
+  job_id: word(({ message }) => message.job_id),
+  sms: json(({ message }) => message.sms),
+  names: json(({ message }) => message.names),
+  track_opens: flag(({ message }) => message.track_opens),
+  track_clicks: flag(({ message }) => message.track_clicks),
+  reply_to: texts(({ message }) => message.reply_to),
+  cc: texts(({ message }) => message.cc),
+  bcc: texts(({ message }) => message.bcc),
+  headers: json(({ message }) => message.headers),
+  attachments: json(({ message }) => message.attachments),
+  scheduled_at: time(({ message }) => message.scheduled_at),
+  due_at: time(({ message }) => message.due_at),
+  error_message: text(({ message }) => message.error_message),
+} satisfies Partial<Columns<keyof NewMessage>>
+
+const messageColumns: Columns<keyof NewMessage> = { ...usualColumns, ...otherColumns }
 
 /** For rows that are loaded with COPY. */
-export const newMessageColumns = Object.keys(messageTypes) as (keyof NewMessage)[]
+export const newMessageColumns = Object.keys(messageColumns) as (keyof NewMessage)[]
 
-const linkedTypes: Record<keyof LinkedRows, string> = {
-  event_id: 'text',
-  event_at: 'timestamptz',
-  event_more: 'jsonb',
-  event_trace: 'text',
-  entry_id: 'text',
-  entry_actor: 'text',
-  entry_action: 'text',
-  entry_metadata: 'text',
-  entry_ip: 'text',
-  entry_agent: 'text',
-  entry_at: 'timestamptz',
-  entry_signature: 'text',
-  entry_seal: 'text',
-  entry_of_many: 'boolean',
+/** An empty user agent is absent, because many requests have none. */
+const linkedColumns: Columns<keyof LinkedRows> = {
+  event_id: word(({ linked }) => linked.event_id),
+  event_at: time(({ linked }) => linked.event_at),
+  entry_id: word(({ linked }) => linked.entry_id),
+  entry_action: word(({ linked }) => linked.entry_action),
+  entry_at: time(({ linked }) => linked.entry_at),
+  entry_agent: text(({ linked }) => linked.entry_agent || undefined),
+  entry_ip: word(({ linked }) => linked.entry_ip),
+  entry_metadata: word(({ linked }) => linked.entry_metadata),
+  entry_signature: word(({ linked }) => linked.entry_signature),
+  entry_seal: word(({ linked }) => linked.entry_seal),
+  entry_actor: word(({ linked }) => linked.entry_actor),
+  event_more: json(({ linked }) => linked.event_more),
+  event_trace: word(({ linked }) => linked.event_trace),
+  entry_of_many: flag(({ linked }) => linked.entry_of_many),
 }
+
+const { selected, pack } = packedColumns<MessageWithLinked>({ ...usualColumns, ...linkedColumns, ...otherColumns })
+
+/** The parameters of `insertMessages`. */
+export const packMessages = pack
 
 /** Values of absent columns that the table does not allow to be null. */
 const defaults: { [column: string]: string } = {
@@ -120,45 +139,34 @@ const defaults: { [column: string]: string } = {
   track_clicks: 'false',
 }
 
-const columnsOf = (types: Record<string, string>): string => Object.keys(types).join(', ')
-
-const columnDefinitions = (types: Record<string, string>): string =>
-  Object.entries(types)
-    .map(([column, type]) => `${column} ${type}`)
-    .join(', ')
-
-const valuesOf = (types: Record<string, string>): string =>
-  Object.keys(types)
-    .map((column) => (column in defaults ? `coalesce(${column}, ${defaults[column]})` : column))
-    .join(', ')
+const messageValues = newMessageColumns
+  .map((column) => (column in defaults ? `coalesce(${column}, ${defaults[column]})` : column))
+  .join(', ')
 
 const insertEntries = appendEntries(
   `select org_id, entry_id, entry_actor, entry_action, 'message', case when entry_of_many then null else id end,
-       entry_metadata::jsonb, entry_ip, entry_agent, entry_at, entry_signature, entry_seal
+       entry_metadata::jsonb, entry_ip, coalesce(entry_agent, ''), entry_at, entry_signature, entry_seal
      from input where entry_id is not null`,
 )
 
 /**
- * Inserts any number of messages in one statement: all of them or none. `linked` holds the event and the audit entry
- * of each message, in the order of `messages`. The usage of the messages is settled.
+ * Inserts any number of messages in one statement, each with its event and its audit entry: all of them or none. The usage
+ * of the messages is settled.
  */
-export const insertMessages = statement<SettledUsage & { messages: string; linked: string }>(
+export const insertMessages = statement<SettledUsage & PackedRows>(
   'messages.insert',
   `with settled as materialized (
      select ${settleRecordedCall}
    ), input as materialized (
-     select ${columnsOf(messageTypes)}, ${columnsOf(linkedTypes)}
-     from settled, rows from (
-       json_to_recordset(:messages::json) as (${columnDefinitions(messageTypes)}),
-       json_to_recordset(:linked::json) as (${columnDefinitions(linkedTypes)})
-     ) as m
+     select ${selected}
+     from settled, ${fieldsOfRows}
    ), inserted as (
-     insert into messages (${columnsOf(messageTypes)})
-     select ${valuesOf(messageTypes)} from input
+     insert into messages (${newMessageColumns.join(', ')})
+     select ${messageValues} from input
    ), ${insertEntries}
-   insert into events (${eventColumns})
+   insert into events (${eventColumns}, project_id)
    select org_id, event_id, tenant_id, environment, 'message.' || status,
      jsonb_build_object('message_id', id, 'channel', channel, 'status', status) || coalesce(event_more, '{}'), event_at,
-     event_trace
+     event_trace, case when job_id is null and coalesce(sent_at, event_at) = event_at then project_id end
    from input where event_id is not null`,
 )
