@@ -103,7 +103,9 @@ type OwnClaim = { orgId: string; tenantId: string | null; environment: string; k
 const ownClaim = `org_id = :orgId and tenant_id is not distinct from :tenantId and environment = :environment
      and key = :key and claim = :claim`
 
-export const recordProvisionalResponse = statement<OwnClaim & { status: number; body: string; lockedUntil: Date; expiresAt: Date }>(
+export const recordProvisionalResponse = statement<
+  OwnClaim & { status: number; body: string; lockedUntil: Date; expiresAt: Date }
+>(
   'idempotency.record_provisional',
   `update idempotency_keys set status = :status, body = :body, locked_until = :lockedUntil, expires_at = :expiresAt
    where ${ownClaim}`,
