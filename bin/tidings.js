@@ -83,7 +83,6 @@ await updateBundle().catch(exitWithMessage)
 await updateWeb().catch(exitWithMessage)
 followNpm()
 if (thisIsNode24()) {
-  process.setSourceMapsEnabled(true)
   // A closed terminal stops the service like SIGTERM.
   process.on('SIGHUP', () => {
     if (!restarts || terminalClosed()) process.kill(process.pid, 'SIGTERM')
