@@ -154,4 +154,9 @@ export const build = async () => {
   }
 }
 
-if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) await build()
+if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  await build().catch((error) => {
+    console.error(error.message)
+    process.exitCode = 1
+  })
+}

@@ -118,7 +118,12 @@ describe.concurrent('The launcher', { timeout: 30_000 }, () => {
     await utimes(join(root, 'src', 'main.ts'), new Date(), new Date())
     const third = await starts()
     expect(new Set([first, second, third]).size).toBe(3)
-    expect((await readdir(join(root, 'dist'))).sort()).toEqual(['migrations', 'tidings.mjs', 'tidings.mjs.map'])
+    expect((await readdir(join(root, 'dist'))).sort()).toEqual([
+      'compiled',
+      'migrations',
+      'tidings.mjs',
+      'tidings.mjs.map',
+    ])
   })
 
   test('runs the packaged bundle if there are no sources', async () => {
@@ -133,7 +138,12 @@ describe.concurrent('The launcher', { timeout: 30_000 }, () => {
     const root = await makePackage()
     await Promise.all([1, 2, 3, 4].map(() => endsWith(root, 3)))
     expect(await bundleOf(root)).toMatch(/^\/\/ built from .*sourceMappingURL=tidings\.mjs\.map\s*$/s)
-    expect((await readdir(join(root, 'dist'))).sort()).toEqual(['migrations', 'tidings.mjs', 'tidings.mjs.map'])
+    expect((await readdir(join(root, 'dist'))).sort()).toEqual([
+      'compiled',
+      'migrations',
+      'tidings.mjs',
+      'tidings.mjs.map',
+    ])
   })
 
   test('reports the invalid source file and keeps the previous bundle', async () => {
