@@ -4,6 +4,7 @@
 import { spawnSync } from 'node:child_process'
 import cluster from 'node:cluster'
 import { existsSync, readFileSync } from 'node:fs'
+import module from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { serviceFlags } from './flags.js'
@@ -12,13 +13,15 @@ import { exitWithMessage, findNode24, runInForeground, terminalClosed, thisIsNod
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const bundle = join(root, 'dist', 'tidings.mjs')
 
+/** A build takes memory that the service would keep, so both builds run in a process of their own. */
+const runScript = (script, stderr) => spawnSync(findNode24(), [script], { stdio: ['ignore', 'inherit', stderr] })
+
 const updateBundle = async () => {
   if (!existsSync(join(root, 'src'))) return
-  const { build, isUpToDate } = await import('../scripts/build.js')
+  const { isUpToDate } = await import('../scripts/build.js')
   if (isUpToDate()) return
-  await build().catch((error) => {
-    throw new Error(`Could not build ${bundle}: ${error.message}`, { cause: error })
-  })
+  const { status, stderr } = runScript(join(root, 'scripts', 'build.js'), 'pipe')
+  if (status !== 0) throw new Error(`Could not build ${bundle}: ${stderr}`)
 }
 
 const [command, ...options] = process.argv.slice(2)
@@ -34,8 +37,17 @@ const updateWeb = async () => {
   const { hasWebSources, isWebUpToDate } = await import('../scripts/build-web.js')
   if (!hasWebSources() || isWebUpToDate()) return
   console.log('Building the dashboard. This happens once after its sources have changed.')
-  const { status } = spawnSync(findNode24(), [script], { stdio: ['ignore', 'inherit', 'inherit'] })
+  const { status } = runScript(script, 'inherit')
   if (status !== 0) console.error('The dashboard could not be built. The API starts without it; see the lines above.')
+}
+
+/**
+ * Keeps the compiled code of the bundle for the next start, also for the processes that this one starts. The folder is as
+ * trustworthy as the bundle next to it. Where it cannot be written, as in a container, every start compiles.
+ */
+const keepCompiledCode = () => {
+  process.env.NODE_COMPILE_CACHE ??= join(root, 'dist', 'compiled')
+  module.enableCompileCache?.()
 }
 
 const readProc = (pid, file) => {
@@ -77,9 +89,9 @@ const runAsChild = () =>
 
 await updateBundle().catch(exitWithMessage)
 await updateWeb().catch(exitWithMessage)
+keepCompiledCode()
 followNpm()
 if (thisIsNode24()) {
-  process.setSourceMapsEnabled(true)
   // A closed terminal stops the service like SIGTERM. So does SIGHUP, unless the service takes it itself: several
   // processes are then replaced one after the other.
   process.on('SIGHUP', () => {

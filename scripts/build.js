@@ -16,6 +16,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { reduceToLines } from './line-map.js'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const source = join(root, 'src')
@@ -31,10 +32,13 @@ const filesUnder = (folder) =>
     return entry.isDirectory() ? filesUnder(path) : [path]
   })
 
+/** What builds the bundle. */
+const builders = ['build.js', 'line-map.js'].map((name) => join(root, 'scripts', name))
+
 /** Changes when a source file is edited, added or removed. */
 const fingerprintSources = () => {
   const hash = createHash('sha256')
-  for (const path of [...filesUnder(source).sort(), join(root, 'package.json'), fileURLToPath(import.meta.url)]) {
+  for (const path of [...filesUnder(source).sort(), join(root, 'package.json'), ...builders]) {
     // A temporary file of an editor may have been deleted since it was listed.
     const found = statSync(path, { throwIfNoEntry: false })
     hash.update(`${path.slice(root.length)} ${found?.mtimeMs} ${found?.size}\n`)
@@ -106,6 +110,9 @@ const publishMigrations = () => {
   for (const name of readdirSync(to)) if (!names.includes(name)) rmSync(join(to, name), { force: true })
 }
 
+/** By its path in a source map, which is relative to the bundle. */
+const isOwnSource = (path) => path.startsWith('../src/')
+
 const entryPoints = () => [
   { in: join(source, 'main.ts'), out: basename(bundle, '.mjs') },
   ...threadEntries
@@ -142,7 +149,14 @@ export const build = async () => {
   publishMigrations()
   // A source map is published before the bundle that refers to it, and the service after the threads that it starts.
   const rank = ({ path }) => (path === bundle ? 2 : path.endsWith('.map') ? 0 : 1)
-  for (const { path, contents } of [...outputFiles].sort((a, b) => rank(a) - rank(b))) publish(path, contents)
+  for (const { path, contents, text } of [...outputFiles].sort((a, b) => rank(a) - rank(b))) {
+    publish(path, path.endsWith('.map') ? reduceToLines(text, isOwnSource) : contents)
+  }
 }
 
-if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) await build()
+if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  await build().catch((error) => {
+    console.error(error.message)
+    process.exitCode = 1
+  })
+}

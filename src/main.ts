@@ -12,6 +12,7 @@ import { EmbeddedFault } from './db/embedded/supervisor.ts'
 import { SchemaFault } from './db/migrate.ts'
 import { type Config, ConfigFault, readConfig } from './ground/config/config.ts'
 import { type Log, makeLog } from './ground/log.ts'
+import { showStack } from './ground/shown-stack.ts'
 import { readServiceVersion } from './ground/version.ts'
 import { MasterKeyFault } from './operator/master-key.ts'
 import { chooseProcesses } from './processes/choose-processes.ts'
@@ -92,11 +93,15 @@ const isExpected = (error: unknown): error is Error =>
 
 const [command, ...args] = process.argv.slice(2)
 surviveLostOutput()
+// Before Node prints an error that nobody has caught, and exits.
+process.on('uncaughtExceptionMonitor', (error) => {
+  if (error instanceof Error && error.stack) error.stack = showStack(error.stack)
+})
 try {
   const code = await run(command, args)
   process.exitCode = services.has(command ?? '') ? code : exitCodeOf(code)
 } catch (error) {
-  process.stderr.write(`${isExpected(error) ? error.message : (error as Error)?.stack}\n`)
+  process.stderr.write(`${isExpected(error) ? error.message : showStack(String((error as Error)?.stack))}\n`)
   process.exitCode = 1
 }
 // Everything has stopped. Exit even if an open handle would keep the process alive.

@@ -1,6 +1,7 @@
 /** Logs audit entries that could not be written, without personal data: the log is kept and read by others. */
 import { type IdKind, isId, prefixes } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
+import { showStack } from '../ground/shown-stack.ts'
 
 type FailedEntry = {
   id?: string | undefined
@@ -45,7 +46,7 @@ const shownError = (error: unknown) => {
     column: word(column),
     constraint: word(constraint),
     routine: word(routine),
-    stack: places.join('\n'),
+    stack: showStack(places.join('\n')),
   }
 }
 

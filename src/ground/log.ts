@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import pretty from 'pino-pretty'
 import { currentRequestId } from './request-context.ts'
 import { makeScrub, scrubText } from './scrub.ts'
+import { showStack } from './shown-stack.ts'
 
 /** Without child loggers: their fields would not be scrubbed. */
 export type Log = Pick<pino.Logger, 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'flush' | 'level'>
@@ -39,7 +40,7 @@ const showError = (error: Error): unknown => {
     message = message.replaceAll(link.message, () => masked)
     stack = stack.replaceAll(link.message, () => masked)
   }
-  return { ...shown, message, stack }
+  return { ...shown, message, stack: showStack(stack) }
 }
 
 const scrub = makeScrub(showError)

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Log } from '../ground/log.ts'
+import { freeStartMemory } from '../ground/start-memory.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import type { Route } from '../http/route.ts'
 import { makeStopping } from '../http/stopping.ts'
@@ -117,6 +118,8 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
       withWorker = run.worker
       await foundation.processes.start()
       app = makeHttp(parts)
+      await app.ready()
+      freeStartMemory()
       await app.listen({ host: config.host, port: config.port })
       const bound = app.server.address()
       if (typeof bound === 'object' && bound) foundation.baseUrl.boundTo(bound.port)
@@ -141,6 +144,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     /** The port that receives bounces, once the API has started; undefined when it is off. */
     inboundSmtpPort: () => bounces?.port(),
     startWorker: (): Promise<void> => {
+      if (!app) freeStartMemory()
       foundation.beginPauses()
       return worker.start()
     },

@@ -28,6 +28,28 @@ const reporter = `
   if (how === 'die') process.kill(process.pid, 'SIGKILL')
   setTimeout(() => process.exit(99), 30_000)`
 
+const failing = `type Unused = { a: string }
+
+export const fails = (): never => {
+  throw new Error('broken')
+}`
+
+/** Shows errors as the service does. */
+const showing = `
+  import { fails } from './fails.ts'
+  import { showStack } from './ground/shown-stack.ts'
+  const shown = (error: Error) => showStack(error.stack ?? '')
+  process.on('uncaughtExceptionMonitor', (error) => {
+    error.stack = shown(error)
+  })
+  try {
+    fails()
+  } catch (error) {
+    if (process.argv[2] === 'thrown') throw error
+    console.error(shown(error as Error))
+    process.exit(1)
+  }`
+
 const ways = [
   { name: 'in one process', node: [] },
   { name: 'in two processes', node: oldNode },
@@ -43,7 +65,9 @@ const makePackage = async (): Promise<string> => {
   made.push(root)
   await cp(join(repository, 'bin'), join(root, 'bin'), { recursive: true })
   await mkdir(join(root, 'scripts'))
-  await cp(join(repository, 'scripts', 'build.js'), join(root, 'scripts', 'build.js'))
+  for (const name of ['build.js', 'line-map.js']) {
+    await cp(join(repository, 'scripts', name), join(root, 'scripts', name))
+  }
   await mkdir(join(root, 'src', 'db', 'migrations'), { recursive: true })
   await writeFile(join(root, 'src', 'main.ts'), reporter)
   await writeFile(join(root, 'src', 'db', 'migrations', '001.sql'), 'select 1')
@@ -97,7 +121,12 @@ describe.concurrent('The launcher', { timeout: 30_000 }, () => {
     await utimes(join(root, 'src', 'main.ts'), new Date(), new Date())
     const third = await starts()
     expect(new Set([first, second, third]).size).toBe(3)
-    expect((await readdir(join(root, 'dist'))).sort()).toEqual(['migrations', 'tidings.mjs', 'tidings.mjs.map'])
+    expect((await readdir(join(root, 'dist'))).sort()).toEqual([
+      'compiled',
+      'migrations',
+      'tidings.mjs',
+      'tidings.mjs.map',
+    ])
   })
 
   test('runs the packaged bundle if there are no sources', async () => {
@@ -112,7 +141,12 @@ describe.concurrent('The launcher', { timeout: 30_000 }, () => {
     const root = await makePackage()
     await Promise.all([1, 2, 3, 4].map(() => endsWith(root, 3)))
     expect(await bundleOf(root)).toMatch(/^\/\/ built from .*sourceMappingURL=tidings\.mjs\.map\s*$/s)
-    expect((await readdir(join(root, 'dist'))).sort()).toEqual(['migrations', 'tidings.mjs', 'tidings.mjs.map'])
+    expect((await readdir(join(root, 'dist'))).sort()).toEqual([
+      'compiled',
+      'migrations',
+      'tidings.mjs',
+      'tidings.mjs.map',
+    ])
   })
 
   test('reports the invalid source file and keeps the previous bundle', async () => {
@@ -125,6 +159,18 @@ describe.concurrent('The launcher', { timeout: 30_000 }, () => {
     expect(launched.errors()).toMatch(/Could not build .*main\.ts:1/s)
     expect(launched.errors()).not.toMatch(/^ +at /m)
     expect(await bundleOf(root)).toBe(working)
+  })
+
+  test.for(['thrown', 'shown'])('names the line of the source file where an error was created, $0', async (how) => {
+    const root = await makePackage()
+    await mkdir(join(root, 'src', 'ground'))
+    await cp(join(repository, 'src', 'ground', 'shown-stack.ts'), join(root, 'src', 'ground', 'shown-stack.ts'))
+    await writeFile(join(root, 'src', 'fails.ts'), failing)
+    await writeFile(join(root, 'src', 'main.ts'), showing)
+    const launched = launch(root, [how])
+    expect(await launched.ended()).toBe(1)
+    expect(launched.errors()).toContain(`fails (${join(root, 'src', 'fails.ts')}:4)`)
+    expect(launched.errors()).not.toMatch(/at .*tidings\.mjs.*fails/)
   })
 
   test('runs the service in its own process under Node 24', async () => {

@@ -1,0 +1,1 @@
+export declare const reduceToLines: (text: string, isOwn: (path: string) => boolean) => string
