@@ -1,7 +1,6 @@
 /** The digests of links, and the signed ends of a chain: without the secret, neither end can be moved. */
-import { createHash } from 'node:crypto'
 import { canonicalJson } from '../ground/canonical.ts'
-import { makeHmac, sameBytes } from '../ground/crypto.ts'
+import { makeHmac, sameBytes, sha256 } from '../ground/crypto.ts'
 import type { AuditSecrets } from './judge-entry.ts'
 import type { ChainRow } from './store/chain-rows.ts'
 import type { EntryRow } from './store.ts'
@@ -11,12 +10,10 @@ const timeText = (at: Date): string => (Number.isFinite(Number(at)) ? at.toISOSt
 /** Covers the signed fields except the actor, which is cleared when a user is erased. */
 export const linkDigest = (previous: Buffer, seq: number, entry: EntryRow): Buffer => {
   const { org_id, id, action, resource_type, resource_id, metadata, created_at } = entry
-  const fields = [seq, org_id, id, action, resource_type, resource_id, metadata, timeText(created_at)]
-  // Serialized field by field, so that metadata may be nested as deeply here as in the signature.
-  return createHash('sha256')
-    .update(previous)
-    .update(`[${fields.map(canonicalJson).join(',')}]`)
-    .digest()
+  const head = JSON.stringify([seq, org_id, id, action, resource_type, resource_id])
+  // Serialized on its own, so that metadata may be nested as deeply here as in the signature.
+  const text = `${head.slice(0, -1)},${canonicalJson(metadata)},${JSON.stringify(timeText(created_at))}]`
+  return sha256(Buffer.concat([previous, Buffer.from(text)]))
 }
 
 export const digestMatches = (previous: Buffer, seq: number, entry: EntryRow, digest: Buffer): boolean => {
@@ -29,10 +26,7 @@ export const digestMatches = (previous: Buffer, seq: number, entry: EntryRow, di
 }
 
 export const registerDigest = (previous: Buffer, seq: number, orgId: string): Buffer =>
-  createHash('sha256')
-    .update(previous)
-    .update(JSON.stringify([seq, orgId]))
-    .digest()
+  sha256(Buffer.concat([previous, Buffer.from(JSON.stringify([seq, orgId]))]))
 
 /**
  * `head` is the newest link of a chain that the register does not name yet, because it is of an earlier release or began

@@ -40,9 +40,13 @@ export const makeIsOfSecrets = (secrets: AuditSecrets): ((id: string) => boolean
 export type JudgeOptions = { secrets: AuditSecrets; cutover: Date }
 
 /** The status under the secret that made the signature, or else under the current one. */
-export const bestStatus = (row: EntryRow, { secrets, cutover }: JudgeOptions): SignatureStatus => {
+export const bestStatus = (
+  row: EntryRow,
+  { secrets, cutover }: JudgeOptions,
+  metadata = canonicalMetadata(row.metadata),
+): SignatureStatus => {
   const fields = fieldsOf(row)
-  const statuses = secrets.map((secret) => signatureStatus(fields, { secret, cutover }))
+  const statuses = secrets.map((secret) => signatureStatus(fields, { secret, cutover }, metadata))
   return statuses.find((status) => status === 'ok') ?? statuses[0] ?? 'unsigned'
 }
 
@@ -55,7 +59,7 @@ const sealedVerdict = (row: EntryRow, sealers: Sealer[], options: JudgeOptions):
     sealers.some((sealer) => sealer.sealMatches({ ...fields, signed } satisfies SealedFields, metadata, seal))
   if (matches(true)) {
     if (row.signature === null || row.signature === '') return 'stripped'
-    return bestStatus(row, options) === 'ok' ? 'ok' : 'invalid'
+    return bestStatus(row, options, metadata) === 'ok' ? 'ok' : 'invalid'
   }
   return matches(false) && row.signature === null ? 'ok' : 'invalid'
 }

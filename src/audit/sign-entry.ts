@@ -1,5 +1,4 @@
 /** The documented signature of an audit entry: HMAC-SHA256 over eight of its fields as a JSON array. */
-import { createHmac } from 'node:crypto'
 import { canonicalJson } from '../ground/canonical.ts'
 import { makeHmac, sameBytes } from '../ground/crypto.ts'
 import { iso } from '../ground/instant.ts'
@@ -26,23 +25,28 @@ const cleaned = (_key: string, value: unknown): unknown => {
 
 const suspectEscape = /\\u(?:0000|d[89a-f])/i
 
-/** Whether `JSON.stringify` already gives the canonical form: sorted names, and only strings and finite numbers. */
-const isPlain = (metadata: Record<string, unknown>): boolean => {
+/** Whether all values are strings and finite numbers, which JSON does not change. `sorted`: and the names are in order. */
+const plainness = (metadata: Record<string, unknown>): 'sorted' | 'plain' | undefined => {
   let before = ''
-  for (const [name, value] of Object.entries(metadata)) {
-    if (name < before || (typeof value !== 'string' && !Number.isFinite(value))) return false
+  let sorted = true
+  for (const name in metadata) {
+    const value = metadata[name]
+    if (typeof value !== 'string' && !Number.isFinite(value)) return undefined
+    if (name < before) sorted = false
     before = name
   }
-  return true
+  return sorted ? 'sorted' : 'plain'
 }
 
 /** Metadata as it will be read back. JSON drops or converts some values, so that happens before signing. */
 export const canonicalMetadata = (metadata: Record<string, unknown> | null): string | null => {
   if (metadata === null) return null
-  const text = JSON.stringify(metadata)
-  if (isPlain(metadata) && !suspectEscape.test(text)) return text
+  const plain = plainness(metadata)
+  const text = plain === 'plain' ? canonicalJson(metadata) : JSON.stringify(metadata)
+  const isSuspect = text.includes('\\u') && suspectEscape.test(text)
+  if (plain && !isSuspect) return text
   // Characters that cannot be stored appear as escapes. Without such an escape there is nothing to clean.
-  return canonicalJson(JSON.parse(suspectEscape.test(text) ? JSON.stringify(metadata, cleaned) : text))
+  return canonicalJson(JSON.parse(isSuspect ? JSON.stringify(metadata, cleaned) : text))
 }
 
 /** The text to sign. A JSON array makes field boundaries unambiguous. `metadata` must be in its canonical form. */
@@ -52,16 +56,31 @@ export const signedText = (fields: Omit<SignedFields, 'metadata'>, metadata: str
   return `${head.slice(0, -1)},${metadata ?? 'null'},"${iso(createdAt)}"]`
 }
 
-export const sign = (secret: string, fields: SignedFields): string =>
-  createHmac('sha256', secret)
-    .update(signedText(fields, canonicalMetadata(fields.metadata)))
-    .digest('hex')
-
 /** Returns a signer for many entries with the same secret. The HMAC key is prepared once. */
 export const makeSign = (secret: string) => {
   const hmac = makeHmac(secret)
   return (fields: Omit<SignedFields, 'metadata'>, metadata: string | null): string => hmac(signedText(fields, metadata))
 }
 
-export const signatureMatches = (secret: string, fields: SignedFields, signature: string): boolean =>
-  sameBytes(sign(secret, fields), signature)
+/** One for each secret, of which there are a few: the present one and the former ones. */
+const signers = new Map<string, ReturnType<typeof makeSign>>()
+
+const signerOf = (secret: string): ReturnType<typeof makeSign> => {
+  let signer = signers.get(secret)
+  if (!signer) {
+    signer = makeSign(secret)
+    signers.set(secret, signer)
+  }
+  return signer
+}
+
+export const sign = (secret: string, fields: SignedFields): string =>
+  signerOf(secret)(fields, canonicalMetadata(fields.metadata))
+
+/** `metadata` is that of the fields, in its canonical form. */
+export const signatureMatches = (
+  secret: string,
+  fields: SignedFields,
+  metadata: string | null,
+  signature: string,
+): boolean => sameBytes(signerOf(secret)(fields, metadata), signature)

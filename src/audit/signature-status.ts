@@ -1,4 +1,4 @@
-import { type SignedFields, signatureMatches } from './sign-entry.ts'
+import { canonicalMetadata, type SignedFields, signatureMatches } from './sign-entry.ts'
 import type { EntryRow } from './store.ts'
 
 /** The result of checking a stored entry's signature. Computed at every read, never stored. */
@@ -12,14 +12,16 @@ const hasAmbiguousOrder = (value: unknown): boolean => {
   return inner.length >= 2 || inner.some(hasAmbiguousOrder)
 }
 
+/** `metadata` is that of the entry, in its canonical form. */
 export const signatureStatus = (
   entry: SignedFields & { signature: string | null },
   { secret, cutover }: { secret: string; cutover: Date },
+  metadata: string | null = canonicalMetadata(entry.metadata),
 ): SignatureStatus => {
   // An entry created exactly at the cutover counts as after it.
   const after = entry.createdAt.getTime() >= cutover.getTime()
   if (entry.signature === null || entry.signature === '') return after ? 'stripped' : 'unsigned'
-  if (signatureMatches(secret, entry, entry.signature)) return 'ok'
+  if (signatureMatches(secret, entry, metadata, entry.signature)) return 'ok'
   return !after && hasAmbiguousOrder(entry.metadata) ? 'legacy' : 'invalid'
 }
 

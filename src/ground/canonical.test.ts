@@ -18,3 +18,17 @@ test('SD-06 The order of keys does not change the hash', async () => {
   ]
   expect(await hashCanonical('', one)).toEqual(await hashCanonical('', two))
 })
+
+test('a flat object has its keys in order, whatever they are', () => {
+  const value = fc.oneof(fc.string(), fc.double(), fc.boolean(), fc.constant(null))
+  const key = fc.oneof(fc.string(), fc.nat({ max: 20 }).map(String), fc.constant('__proto__'))
+  fc.assert(
+    fc.property(fc.array(fc.tuple(key, value)), (entries) => {
+      const record = Object.fromEntries(entries)
+      const parts = Object.keys(record)
+        .sort()
+        .map((name) => `${JSON.stringify(name)}:${JSON.stringify(record[name])}`)
+      expect(canonicalJson(record)).toBe(`{${parts.join(',')}}`)
+    }),
+  )
+})

@@ -8,11 +8,30 @@ const maxDepth = 200
 /** Array.prototype.sort compares UTF-16 code units, which is the intended order. */
 const sortedKeys = (record: object): string[] => Object.keys(record).sort()
 
+const isPlainValue = (value: unknown): boolean =>
+  value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+
+/**
+ * A copy with its keys in order, which is serialized at once. Undefined if a value is not plain, or if a key begins with a
+ * digit or is `__proto__`: an object does not keep such keys in the order in which they were set.
+ */
+const flatInOrder = (record: Record<string, unknown>): object | undefined => {
+  const ordered: Record<string, unknown> = {}
+  for (const key of sortedKeys(record)) {
+    const value = record[key]
+    if (!isPlainValue(value) || key === '__proto__' || (key >= '0' && key < ':')) return undefined
+    ordered[key] = value
+  }
+  return ordered
+}
+
 const write = (value: unknown, depth: number): string => {
   if (depth > maxDepth) throw new RangeError('the value is nested too deeply')
   if (Array.isArray(value)) return `[${value.map((item) => write(item, depth + 1)).join(',')}]`
   if (typeof value === 'object' && value !== null) {
     const record = value as Record<string, unknown>
+    const flat = flatInOrder(record)
+    if (flat) return JSON.stringify(flat)
     const parts = sortedKeys(record).map((key) => `${JSON.stringify(key)}:${write(record[key], depth + 1)}`)
     return `{${parts.join(',')}}`
   }

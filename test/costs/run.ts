@@ -22,6 +22,7 @@ const { values } = parseArgs({
     'per-request': { type: 'string', default: '1' },
     rounds: { type: 'string' },
     functions: { type: 'string', default: '0' },
+    worker: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
     ...startOnlyOption,
   },
@@ -34,13 +35,23 @@ const wholeNumber = (name: string, text: string, from = 1): number => {
 const clients = wholeNumber('clients', values.clients)
 const perRequest = wholeNumber('per-request', values['per-request'])
 const rounds = wholeNumber('rounds', values.rounds ?? (values.quick ? '1' : '5'))
+/** With `--worker`, what is shown by part and by function is the worker's. */
+const profiled = values.worker ? 'worker' : 'api'
 const functions = wholeNumber('functions', values.functions, 0)
 const pace = values.quick ? { warmUpMs: 3_000, turnMs: 2_000 } : { warmUpMs: 10_000, turnMs: 5_000 }
 
 type Measured = { subject: Subject; database: MeasuredDatabase }
 
 /** One turn of a subject. */
-type Turn = { sends: number; perSecond: number; parts: ByPart; functions: ByPart; serviceMs: number; use: DatabaseUse }
+type Turn = {
+  sends: number
+  perSecond: number
+  parts: ByPart
+  functions: ByPart
+  apiMs: number
+  workerMs: number
+  use: DatabaseUse
+}
 
 const progress = (line: string) => process.stderr.write(`${line}\n`)
 
@@ -73,10 +84,13 @@ const takeTurn = async (load: Load, { subject, database }: Measured): Promise<Tu
   await subject.startCpu()
   const { sends, perSecond } = await sendFor(load, subject, pace.turnMs)
   const profile = await subject.stopCpu()
-  const serviceMs = (await subject.cpuMs()) - cpuBefore
+  const cpuApi = (await subject.cpuMs()).api
+  // The worker may still have work of these sends to do.
   const use = await database.end()
+  const cpuWorker = (await subject.cpuMs()).worker
+  const [apiMs, workerMs] = [cpuApi - cpuBefore.api, cpuWorker - cpuBefore.worker]
   progress(`${subject.name}: ${sends} sends, ${perSecond.toFixed(0)} per second`)
-  return { sends, perSecond, parts: timeByPart(profile), functions: timeByFunction(profile), serviceMs, use }
+  return { sends, perSecond, parts: timeByPart(profile), functions: timeByFunction(profile), apiMs, workerMs, use }
 }
 
 const allocations = async (load: Load, { subject }: Measured): Promise<ByPart> => {
@@ -114,7 +128,8 @@ const costsOf = (name: string, turns: Turn[], bytes: ByPart): Costs => {
     perSecond: median(turns.map(({ perSecond }) => perSecond)),
     parts: perSend(addUp(turns.map(({ parts }) => parts)), sends),
     functions: perSend(addUp(turns.map((turn) => turn.functions)), sends),
-    serviceUs: per(({ serviceMs }) => serviceMs * 1_000),
+    apiUs: per(({ apiMs }) => apiMs * 1_000),
+    workerUs: per(({ workerMs }) => workerMs * 1_000),
     databaseUs: per(({ use }) => use.cpuMs * 1_000),
     walBytes: per(({ use }) => use.walBytes),
     storedBytes: per(({ use }) => use.storedBytes),
@@ -127,7 +142,7 @@ const costsOf = (name: string, turns: Turn[], bytes: ByPart): Costs => {
 
 const startTree = async (server: MeasuredServer, name: string, folder: string, work: string): Promise<Measured> => {
   const database = await server.create(name)
-  const subject = await startSubject({ name, folder, databaseUrl: database.url, workFolder: work })
+  const subject = await startSubject({ name, folder, databaseUrl: database.url, workFolder: work, profiled })
   await database.lift()
   return { subject, database }
 }

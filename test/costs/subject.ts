@@ -18,12 +18,13 @@ export type Subject = {
   stopCpu(): Promise<CpuProfile>
   startHeap(): Promise<void>
   stopHeap(): Promise<{ head: HeapNode }>
-  /** Processor time of all threads of the API process so far. */
-  cpuMs(): Promise<number>
+  /** Processor time of all threads of each process so far. */
+  cpuMs(): Promise<{ api: number; worker: number }>
   stop(): Promise<void>
 }
 
-type Needs = { name: string; folder: string; databaseUrl: string; workFolder: string }
+/** `profiled` is the process whose main thread is profiled. */
+type Needs = { name: string; folder: string; databaseUrl: string; workFolder: string; profiled: 'api' | 'worker' }
 
 const hook = join(import.meta.dirname, 'profile-hook.mjs')
 
@@ -41,7 +42,7 @@ const stopProcess = async (child: ChildProcess): Promise<void> => {
   await once(child, 'exit')
 }
 
-export const startSubject = async ({ name, folder, databaseUrl, workFolder }: Needs): Promise<Subject> => {
+export const startSubject = async ({ name, folder, databaseUrl, workFolder, profiled }: Needs): Promise<Subject> => {
   const own = join(workFolder, name.replaceAll(/\W/g, '_'))
   await mkdir(own, { recursive: true })
   const firstRunFile = join(own, 'first.json')
@@ -87,29 +88,30 @@ export const startSubject = async ({ name, folder, databaseUrl, workFolder }: Ne
   const worker = launch('worker')
 
   // biome-ignore lint/suspicious/noExplicitAny: each action has its own result
-  const ask = async (action: string): Promise<any> => {
+  const ask = async (child: ChildProcess, action: string): Promise<any> => {
     const answer = new Promise((resolve) => {
       const onMessage = (message: { costs?: string; result?: unknown }) => {
         if (message?.costs !== action) return
-        api.off('message', onMessage)
+        child.off('message', onMessage)
         resolve(message.result)
       }
-      api.on('message', onMessage)
+      child.on('message', onMessage)
     })
-    api.send({ costs: action })
+    child.send({ costs: action })
     return answer
   }
+  const subject = profiled === 'api' ? api : worker
 
   return {
     name,
     url,
     key: JSON.parse(firstRun).keys.live,
     databaseUrl,
-    startCpu: () => ask('startCpu'),
-    stopCpu: () => ask('stopCpu'),
-    startHeap: () => ask('startHeap'),
-    stopHeap: () => ask('stopHeap'),
-    cpuMs: () => ask('cpuMs'),
+    startCpu: () => ask(subject, 'startCpu'),
+    stopCpu: () => ask(subject, 'stopCpu'),
+    startHeap: () => ask(subject, 'startHeap'),
+    stopHeap: () => ask(subject, 'stopHeap'),
+    cpuMs: async () => ({ api: await ask(api, 'cpuMs'), worker: await ask(worker, 'cpuMs') }),
     stop: async () => {
       await Promise.all([stopProcess(api), stopProcess(worker)])
     },

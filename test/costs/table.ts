@@ -10,8 +10,9 @@ export type Costs = {
   parts: ByPart
   /** Microseconds of the main thread that each function took itself. */
   functions: ByPart
-  /** Microseconds of all threads of the API process. */
-  serviceUs: number
+  /** Microseconds of all threads of each process. */
+  apiUs: number
+  workerUs: number
   databaseUs: number
   walBytes: number
   storedBytes: number
@@ -77,7 +78,8 @@ export const costTables = (costs: Costs[], functions: number): string[] => {
     ...linesOf('per send', trees, [
       total('sends per second', ({ perSecond }) => perSecond),
       total('main thread, µs', ({ parts }) => sum(parts)),
-      total('API process, all threads, µs', ({ serviceUs }) => serviceUs),
+      total('API process, all threads, µs', ({ apiUs }) => apiUs),
+      total('worker, all threads, µs', ({ workerUs }) => workerUs),
       total('PostgreSQL, µs', ({ databaseUs }) => databaseUs),
       total('WAL, bytes', ({ walBytes }) => walBytes),
       total('tables and indexes, bytes', ({ storedBytes }) => storedBytes),
