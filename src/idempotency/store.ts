@@ -185,4 +185,4 @@ export const forgetProcesses = statement<{ before: Date }>(
 )
 
 /** A retry finds its claim, or waits until the lock expires. */
-unseen(claimKeys, recordResponses, recordProvisionalResponse, freeKey, freeInterruptedKey)
+unseen(claimKeys, recordResponses, recordProvisionalResponse, freeKey, freeUnusedKey, freeInterruptedKey)

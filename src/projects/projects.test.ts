@@ -275,6 +275,8 @@ describe('deleting', () => {
       'analytics_days',
       'api_keys',
       'domains',
+      // Events only tell analytics the project of their message.
+      'events',
       'jobs',
       'messages',
       'verifications',

@@ -79,6 +79,9 @@ const commands = Object.keys(scripts)
   })
   .map((command) => ({ ...command, title: ['npm run', command.script, '--', ...command.args].join(' ') }))
 
+/** Far more than any of them needs, also on a busy machine. */
+const longestStartMs = 240_000
+
 /** Most of the time is that of processors, of which there are few. */
 const atOnce = 3
 let free = atOnce
@@ -119,20 +122,23 @@ describe.concurrent('starts', () => {
     ...(script === 'start' && { DATA_DIR: join(folder, 'data'), PORT: '0' }),
   })
 
-  test.for(commands)('$title', async ({ script, args, title }, { expect }) => {
+  // Some wait for their turn first.
+  test.for(commands)('$title', { timeout: 2 * longestStartMs }, async ({ script, args, title }, { expect }) => {
     const { sign, endless } = shortFormOf(script)
     await inTurn(async () => {
       // As npm does, without the time that npm takes.
       const ran = run('sh', ['-c', `${scripts[script]} "$@"`, 'sh', ...args], { cwd: root, env: environment(script) })
       const ended = ran.ended()
       if (endless) {
-        await expect.poll(() => ran.output() + ran.errors(), { timeout: 100_000, message: whatToDo }).toMatch(sign)
+        await expect
+          .poll(() => ran.output() + ran.errors(), { timeout: longestStartMs, message: whatToDo })
+          .toMatch(sign)
         ran.signalGroup('SIGTERM')
         await ended
         return
       }
       // A command that does not know the option does its whole work.
-      const tooLong = setTimeout(() => ran.signalGroup('SIGKILL'), 100_000)
+      const tooLong = setTimeout(() => ran.signalGroup('SIGKILL'), longestStartMs)
       const code = await ended
       clearTimeout(tooLong)
       const shown = `${title} exited with ${code}. ${whatToDo}\n${ran.output()}${ran.errors()}`
