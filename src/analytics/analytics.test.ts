@@ -3,10 +3,13 @@ import { tenantClient } from '../../test/clients/tenant-client.ts'
 import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
 import { startTestService } from '../../test/service/service.ts'
 import { newId, timeOfId } from '../ground/ids.ts'
+import type { Scope } from '../ground/scope.ts'
+import { type FiguresQuery, makeReadAnalytics } from './read-analytics.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())
 const { clock, tasks } = t.service
+const readFigures = makeReadAnalytics({ db: t.service.modules.db, clock })
 const leavesNoTrace = await watchTables(t.database)
 const dayMs = 86_400_000
 const dateOf = (millis: number) => new Date(millis).toISOString().slice(0, 10)
@@ -289,11 +292,62 @@ test('S-406 what counts once waits in the queue, and other events are in the day
   ])
 })
 
-test('S-406 SD-109 the event of a new message counts for its project and tenant without a look at the message', async () => {
+const mail = { from: 'hello@example.test', to: ['ada@example.com'], subject: 'Hi', text: 'Hi' }
+
+test('S-406 SD-109 without a webhook endpoint a new message counts once for its project and tenant and writes no event', async () => {
   const { org, keys } = await t.org()
   const tenantId = await t.tenant(org.id)
   const key = await t.key(org.id, { tenantId })
-  const mail = { from: 'hello@example.test', to: ['ada@example.com'], subject: 'Hi', text: 'Hi' }
+  const sms = { from: 'TIDINGS', to: '+15005550001', body: 'Hi' }
+  const sent = await Promise.all([
+    ...Array.from({ length: 8 }, () => t.ask('POST', '/api/v1/emails', { key, body: mail })),
+    t.ask('POST', '/api/v1/emails/batch', { key: keys.live, body: [mail, mail] }),
+    t.ask('POST', '/api/v1/emails', { key: keys.test, body: mail }),
+    t.ask('POST', '/api/v1/sms', { key: keys.live, body: sms }),
+  ])
+  expect(sent.map(({ status }) => status)).toEqual(Array(11).fill(200))
+  expect(await t.database.sql("select from events where org_id = $1 and event = 'message.sent'", [org.id])).toEqual([])
+  const counts = () => t.database.sql('select amount from analytics_counts where org_id = $1', [org.id])
+  const [project] = await t.database.sql<{ id: string }>('select id from projects where org_id = $1', [org.id])
+  const figures = async () => {
+    const live = { orgId: org.id, tenantId: null, environment: 'live', projectId: null } as const
+    const sentOf = async (scope: Partial<Scope> = {}, query: Partial<FiguresQuery> = {}) =>
+      (await readFigures({ ...live, ...scope }, { days: 1, ...query })).data.map((row) => row.sent)
+    return {
+      org: await sentOf(),
+      emails: await sentOf({}, { channel: 'email' }),
+      texts: await sentOf({}, { channel: 'sms' }),
+      tenant: await sentOf({ tenantId }),
+      test: await sentOf({ environment: 'test' }),
+      project: await sentOf({ projectId: project!.id }),
+      otherProject: await sentOf({ projectId: 'prj_other' }),
+      withoutJob: await sentOf({}, { group_by: 'job' }),
+      ofJob: await sentOf({}, { group_by: 'job', job: 'job_1' }),
+    }
+  }
+  const expected = {
+    org: [11],
+    emails: [10],
+    texts: [1],
+    tenant: [8],
+    test: [1],
+    project: [11],
+    otherProject: [0],
+    withoutJob: [11],
+    ofJob: [],
+  }
+  expect((await counts()).length).toBeGreaterThan(0)
+  expect(await figures()).toEqual(expected)
+  await Promise.all([tasks.analytics?.run(), tasks.analytics?.run()])
+  expect(await counts()).toEqual([])
+  expect(await figures()).toEqual(expected)
+})
+
+test('S-406 SD-109 the event of a new message counts for its project and tenant without a look at the message', async () => {
+  const { org, keys } = await t.org()
+  await t.endpoint(org.id)
+  const tenantId = await t.tenant(org.id)
+  const key = await t.key(org.id, { tenantId })
   const { status, body } = await t.ask('POST', '/api/v1/emails', { key, body: mail })
   expect([status, body.id]).toEqual([200, expect.stringMatching(/^msg_/)])
   const [event] = await t.database.sql(

@@ -2,10 +2,10 @@
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { maxDays } from './shapes.ts'
-import { rollUpEvents, sweepDays, sweepFirsts } from './store.ts'
+import { rollUpCounts, rollUpEvents, sweepDays, sweepFirsts } from './store.ts'
 
 export interface RollUp {
-  /** Empties the queue and returns the number of events. Several workers can do this at the same time. */
+  /** Empties the queue and the counts, and returns the number of events. Several workers can do this at the same time. */
   run(): Promise<number>
   /** Deletes figures of days that are no longer shown. Returns the number of rows. */
   sweep(): Promise<number>
@@ -27,15 +27,25 @@ export const makeRollUp = ({ db, clock }: { db: Db; clock: Clock }): RollUp => {
     }
   }
 
+  const addQueue = async (): Promise<number> => {
+    for (let total = 0; ; ) {
+      const staleBefore = new Date(clock.millis() - staleMs)
+      const events = (await db.row(rollUpEvents, { limit: perStatement, staleBefore }))?.events ?? 0
+      total += events
+      if (events < perStatement) return total
+    }
+  }
+
+  const addCounts = async (): Promise<number> => {
+    for (let total = 0; ; ) {
+      const added = await db.row(rollUpCounts, { limit: perStatement })
+      total += added?.messages ?? 0
+      if ((added?.rows ?? 0) < perStatement) return total
+    }
+  }
+
   return {
-    run: async () => {
-      for (let total = 0; ; ) {
-        const staleBefore = new Date(clock.millis() - staleMs)
-        const events = (await db.row(rollUpEvents, { limit: perStatement, staleBefore }))?.events ?? 0
-        total += events
-        if (events < perStatement) return total
-      }
-    },
+    run: async () => (await addQueue()) + (await addCounts()),
     sweep: async () => {
       // A day longer than shown, because a read can begin before midnight and end after it.
       const before = new Date(clock.millis() - (maxDays + 1) * dayMs).toISOString().slice(0, 10)

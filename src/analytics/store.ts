@@ -1,7 +1,8 @@
 /**
- * Figures of messages by day. Every event of a message passes through the outbox. When it leaves it, a trigger adds it to
- * `analytics_days`, or to `analytics_queue` if that takes a closer look. The worker adds the queue to the days. A read
- * adds up all three, in one statement and so in one snapshot, which makes it exact at any moment.
+ * Figures of messages by day. An event of a message passes through the outbox. When it leaves it, a trigger adds it to
+ * `analytics_days`, or to `analytics_queue` if that takes a closer look. New messages whose event nobody would receive are
+ * in `analytics_counts` instead. The worker adds the queue and the counts to the days. A read adds up all four, in one
+ * statement and so in one snapshot, which makes it exact at any moment.
  */
 import { statement } from '../db/statement.ts'
 import type { Channel } from '../ground/channel.ts'
@@ -23,6 +24,9 @@ export type Figure = (typeof figures)[number]
 const countedOnce = "('complained', 'opened', 'clicked', 'unsubscribed')"
 
 const kindCounts = figures.map((kind) => `count(*) filter (where kind = '${kind}') as ${kind}`).join(',\n       ')
+const amounts = figures
+  .map((kind) => `coalesce(sum(amount) filter (where kind = '${kind}'), 0) as ${kind}`)
+  .join(',\n       ')
 const sums = figures.map((kind) => `sum(${kind})::bigint as ${kind}`).join(', ')
 const columns = figures.join(', ')
 
@@ -88,6 +92,23 @@ export const rollUpEvents = statement<{ limit: number; staleBefore: Date }, { ev
    from grouped`,
 )
 
+/** Adds a part of the counts to the days, and returns how many rows and messages that were. */
+export const rollUpCounts = statement<{ limit: number }, { rows: number; messages: number }>(
+  'analytics.roll_up_counts',
+  `with ready as materialized (
+     select org_id, id, environment, tenant_id, project_id, channel, day, kind, amount
+     from analytics_counts
+     limit :limit
+     for update skip locked
+   ), deleted as (
+     delete from analytics_counts c using ready r where c.org_id = r.org_id and c.id = r.id
+   )
+   select count(*) as rows, coalesce(sum(amount), 0)::bigint as messages, add_figures(array_agg(org_id),
+     array_agg(environment), array_agg(tenant_id), array_agg(project_id), array_agg(channel), array_agg(day),
+     array_agg(null::text), array_agg(null::text), array_agg(kind), array_agg(amount))::text as added
+   from ready`,
+)
+
 export type FiguresRow = { day: string | null; job_id: string | null; variant: string | null } & Record<Figure, number>
 
 export type GroupBy = 'day' | 'job' | 'variant'
@@ -144,6 +165,13 @@ const readFigures = (rolledUp: string): string => `with tail as (
        and (:job::text is null or job_id = :job)
        and (:variant::text is null or variant = :variant)
      group by 1, 2, 3
+     union all
+     select day, '', '', ${amounts}
+     from analytics_counts
+     where org_id = :orgId and environment = :environment and (:tenantId = '' or tenant_id = :tenantId)
+       and (:projectId::text is null or project_id = :projectId) and (:channel::text is null or channel = :channel)
+       and day >= :from::date and ${withOther}
+     group by 1
    )
    select case when :by = 'day' then to_char(day, 'YYYY-MM-DD') end as day,
      case when :by <> 'day' then nullif(job_id, '') end as job_id,

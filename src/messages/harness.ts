@@ -58,9 +58,11 @@ export const catchUpWithIds = async (t: TestService): Promise<void> => {
 export const postOf = (t: TestService, { org, keys }: Pick<CreatedOrg, 'org' | 'keys'>) => {
   const path = '/api/v1/emails'
   const { live } = keys
+  const endpoint = t.endpoint(org.id)
   const inSeconds = (seconds: number) => new Date(t.service.clock.millis() + seconds * 1000).toISOString()
-  const send = (body: Record<string, unknown> = {}, key = live, headers: Record<string, string> = {}) =>
-    t.ask('POST', path, {
+  const send = async (body: Record<string, unknown> = {}, key = live, headers: Record<string, string> = {}) => {
+    await endpoint
+    return t.ask('POST', path, {
       key,
       headers,
       body: {
@@ -71,6 +73,7 @@ export const postOf = (t: TestService, { org, keys }: Pick<CreatedOrg, 'org' | '
         ...body,
       },
     })
+  }
   const accepted = async (reply: Promise<Reply>): Promise<string> => {
     const { status, body, text } = await reply
     if (status !== 200) throw new Error(`${status}: ${text}`)

@@ -14,6 +14,7 @@ const { made, move } = tenantClient(t, acme)
 /** Tables whose rows no step changes, and why. */
 const untouched: Record<string, string[]> = {
   'Counts. They name nobody, and the figures of the org must not change.': [
+    'analytics_counts',
     'analytics_days',
     'analytics_firsts',
     'analytics_queue',

@@ -41,6 +41,7 @@ export const mailer = async (t: TestService, { plan, email, spendMicros }: Contr
   if (email !== undefined) await contract('email_monthly', email)
   if (spendMicros !== undefined) await contract('spend_cap_micros', spendMicros)
   t.service.modules.usage.forgetOrg(orgId)
+  await t.endpoint(orgId)
 
   const outbox = async (): Promise<OutboxEntry[]> => {
     const own = new Set(

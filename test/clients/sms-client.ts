@@ -10,6 +10,7 @@ export type StoredSms = {
 }
 
 export const smsClient = (t: TestService, { org, keys }: Pick<CreatedOrg, 'org' | 'keys'>) => {
+  const endpoint = t.endpoint(org.id)
   let count = 0
   /** A number that no other call returns. */
   const number = () => `+4479460${String(++count).padStart(5, '0')}`
@@ -19,6 +20,7 @@ export const smsClient = (t: TestService, { org, keys }: Pick<CreatedOrg, 'org' 
       t.ask('POST', '/api/v1/sms', { key, body: { from: 'TIDINGS', to: number(), body: 'Hi', ...body } }),
     /** The id of a sent message. */
     sent: async (body: Record<string, unknown> = {}): Promise<string> => {
+      await endpoint
       const to = number()
       const reply = await t.ask('POST', '/api/v1/sms', {
         key: keys.live,

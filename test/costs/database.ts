@@ -57,7 +57,7 @@ const cpuMsOf = async (postmaster: number): Promise<number> => {
 const tableOf = (name: string): string => name.replace(/_\d{4}_?\d{2}$|_p\d+$|_other$/, '')
 
 /** Queues that the worker empties. Not every release has all of them. */
-const queues = ['events', 'audit_unlinked', 'analytics_queue']
+const queues = ['events', 'audit_unlinked', 'analytics_queue', 'analytics_counts']
 
 const isSettled = async (client: pg.Client): Promise<boolean> => {
   const { rows } = await client.query<{ name: string }>(

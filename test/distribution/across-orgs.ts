@@ -79,6 +79,7 @@ export const acrossOrgs: Record<string, string[]> = {
     'billing.find_due_to_end',
     'billing.sweep_events',
     'analytics.roll_up',
+    'analytics.roll_up_counts',
     'analytics.sweep_days',
     'analytics.sweep_firsts',
   ],

@@ -51,6 +51,8 @@ export type TestService = {
   /** Inserts a key with any restriction directly into the database. */
   key(orgId: string, options?: KeyOptions): Promise<string>
   tenant(orgId: string, options?: { status?: string; ref?: string }): Promise<string>
+  /** Gives the org a webhook endpoint, without which no event of a sent message is written. It is disabled. */
+  endpoint(orgId: string): Promise<void>
   stop(): Promise<void>
 }
 
@@ -182,6 +184,15 @@ export const startTestService = async (options: ServiceOptions = {}): Promise<Te
         [orgId, id, ref?.toLowerCase() ?? null, status, clock.now()],
       )
       return id
+    },
+    endpoint: async (orgId) => {
+      await database.sql(
+        `insert into webhook_endpoints (org_id, id, url, events, enabled, secret, created_environment, created_at,
+           updated_at)
+         values ($1, 'whe_disabled', 'https://example.test', '{}', false, '', 'live', $2, $2)
+         on conflict do nothing`,
+        [orgId, clock.now()],
+      )
     },
     stop: async () => {
       await service.stop()

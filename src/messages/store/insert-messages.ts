@@ -150,8 +150,15 @@ const insertEntries = appendEntries(
 )
 
 /**
+ * The project of a message that analytics can count by its event alone: it belongs to no job and counts on the day of the
+ * event. Null for the others.
+ */
+const countedProject = 'case when job_id is null and coalesce(sent_at, event_at) = event_at then project_id end'
+
+/**
  * Inserts any number of messages in one statement, each with its event and its audit entry: all of them or none. The usage
- * of the messages is settled.
+ * of the messages is settled. If the org has no endpoint that could receive the events, one row counts all messages of a kind
+ * instead.
  */
 export const insertMessages = statement<SettledUsage & PackedRows>(
   'messages.insert',
@@ -163,10 +170,21 @@ export const insertMessages = statement<SettledUsage & PackedRows>(
    ), inserted as (
      insert into messages (${newMessageColumns.join(', ')})
      select ${messageValues} from input
-   ), ${insertEntries}
-   insert into events (${eventColumns}, project_id)
-   select org_id, event_id, tenant_id, environment, 'message.' || status,
-     jsonb_build_object('message_id', id, 'channel', channel, 'status', status) || coalesce(event_more, '{}'), event_at,
-     event_trace, case when job_id is null and coalesce(sent_at, event_at) = event_at then project_id end
-   from input where event_id is not null`,
+   ), ${insertEntries}, heard as materialized (
+     select org_id from (select distinct org_id from input) as of_input
+     where exists (select from webhook_endpoints w where w.org_id = of_input.org_id)
+   ), written as (
+     insert into events (${eventColumns}, project_id)
+     select org_id, event_id, tenant_id, environment, 'message.' || status,
+       jsonb_build_object('message_id', id, 'channel', channel, 'status', status) || coalesce(event_more, '{}'), event_at,
+       event_trace, ${countedProject}
+     from input
+     where event_id is not null and (${countedProject} is null or org_id in (select org_id from heard))
+   )
+   insert into analytics_counts (org_id, id, environment, tenant_id, project_id, channel, day, kind, amount)
+   select org_id, min(event_id), environment, tenant_id, project_id, channel, (event_at at time zone 'UTC')::date, status,
+     count(*)
+   from input
+   where event_id is not null and ${countedProject} is not null and org_id not in (select org_id from heard)
+   group by org_id, environment, tenant_id, project_id, channel, 7, status`,
 )

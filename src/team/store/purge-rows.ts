@@ -33,6 +33,7 @@ export const purges = {
   contacts: statement<Part>('team.purge_contacts', deleteSome('contacts', 'id')),
   verifications: statement<Part>('team.purge_verifications', deleteSome('verifications', 'id')),
   analytics_queue: statement<Part>('team.purge_analytics_queue', deleteSome('analytics_queue', 'id')),
+  analytics_counts: statement<Part>('team.purge_analytics_counts', deleteSome('analytics_counts', 'id')),
   analytics_firsts: statement<Part>('team.purge_analytics_firsts', deleteSome('analytics_firsts', 'message_id')),
 }
 
