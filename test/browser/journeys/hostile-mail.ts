@@ -2,7 +2,7 @@ import type { Page, Request } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { trailOf } from '../../audit/trail.ts'
 import { startReceiver } from '../../servers/receiver.ts'
-import { longestTasks, traceDuring } from '../figures/main-thread.ts'
+import { longestTaskDuring } from '../figures/main-thread.ts'
 import { goTo, type Journey, visit } from '../journey.ts'
 import { receiveMail } from '../seeds/messages.ts'
 
@@ -71,7 +71,7 @@ const hostileMailJourneys: Journey = (stage) => {
     ])
     const page = await open('owner')
     await visit(page, '/messages?view=inbound')
-    const trace = await traceDuring(page, async () => {
+    const showAll = async () => {
       for (const html of slowMails) {
         await store(id, html, '')
         await goTo(page, `/messages?view=inbound&open=${id}`)
@@ -87,9 +87,10 @@ const hostileMailJourneys: Journey = (stage) => {
       await goTo(page, `/messages?view=inbound&open=${id}&tab=text`)
       await page.getByText('Only the first 100,000 characters are shown.').waitFor()
       await drawn(page)
-    })
-    const [longest] = longestTasks(trace, 1)
-    expect(longest?.ms, longest?.parts.join(', ')).toBeLessThan(200)
+      await goTo(page, '/messages?view=inbound')
+    }
+    const { ms, parts } = await longestTaskDuring(page, 200, showAll)
+    expect(ms, parts.join(', ')).toBeLessThan(200)
   })
 
   test('A mail sends no request to the service, and asks other servers for pictures only when its reader wants them', async () => {
