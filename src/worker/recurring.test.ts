@@ -130,11 +130,11 @@ test('a failing task is logged and retried, and other tasks still run', async ()
   )
   await addJob('failing')
   await addJob('fine')
-  await expect.poll(() => [logged.length, ran], { timeout: 10_000 }).toEqual([1, 1])
-  expect(logged).toEqual([{ task: 'failing', text: 'task failed' }])
-  await expect
-    .poll(() => database.sql("select state from pgboss.job where name = 'failing'"))
-    .toEqual([{ state: 'retry' }])
+  await expect.poll(() => [logged.length > 0, ran], { timeout: 20_000 }).toEqual([true, 1])
+  expect(logged[0]).toEqual({ task: 'failing', text: 'task failed' })
+  // On a busy machine it has been retried by now.
+  const isRetried = "select state = 'retry' or retry_count > 0 as retried from pgboss.job where name = 'failing'"
+  await expect.poll(() => database.sql(isRetried), { timeout: 20_000 }).toEqual([{ retried: true }])
 })
 
 test('a worker that was never started can be stopped', async () => {
