@@ -175,15 +175,16 @@ Targets:
 `)
 })
 
+const facts = {
+  date: new Date('2026-02-03T04:05:06Z'),
+  nodeVersion: 'v24.1.0',
+  cores: 2,
+  command: 'npm run bench',
+  rounds: 3,
+  measureMs: 2000,
+}
+
 test('Some results can be replaced, and say when and how they were measured', () => {
-  const facts = {
-    date: new Date('2026-02-03T04:05:06Z'),
-    nodeVersion: 'v24.1.0',
-    cores: 2,
-    command: 'npm run bench',
-    rounds: 3,
-    measureMs: 2000,
-  }
   const named = (bench: string, perSecond: number) => ({ ...outcome([row('plain', 1, [perSecond])]), bench })
   const before = resultsFile(facts, [named('record', 100), named('render', 200)])
   const command = 'npm run bench -- --only record --save'
@@ -254,14 +255,6 @@ test('A contender that the other commit does not have is listed as skipped, with
 })
 
 test('A saved comparison replaces the last one of its bench with that commit, and a full run keeps it', () => {
-  const facts = {
-    date: new Date('2026-02-03T04:05:06Z'),
-    nodeVersion: 'v24.1.0',
-    cores: 2,
-    command: 'npm run bench',
-    rounds: 3,
-    measureMs: 2000,
-  }
   const full = resultsFile(facts, [outcome([row('plain', 1, [100])])])
   const once = replaceSections(full, [compared('record', 150)], facts)
   const twice = replaceSections(once, [compared('record', 300)], facts)

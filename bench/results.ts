@@ -305,7 +305,7 @@ export const resultsFile = (facts: RunFacts, outcomes: Outcome[]): string => {
     `Contenders run in turns, in an order that changes every round: ${facts.rounds} rounds of ` +
       `${grouped(facts.measureMs / 1000, 1)} s each after a warm-up. Figures are medians over the rounds. A ratio is ` +
       'the median of the ratios within each round, followed by the lowest and highest. RSS is the peak resident ' +
-      "memory of the contender's own process under load. A worker runs beside each API that sends, as in production; its " +
+      "memory of the contender's own process under load. Each API that sends has a worker, as in production; its " +
       'memory is not counted. Everything runs on the same machine, so the ratios are more ' +
       'meaningful than the absolute figures.',
   ]

@@ -48,6 +48,12 @@ export type RecordingChunk = {
 /** Resolves with which messages were stored. */
 export type RecordChunk = (chunk: RecordingChunk) => Promise<boolean[]>
 
+type Inserted = {
+  entries: EntryFields[]
+  /** How many events were written. */
+  events: number
+}
+
 type Needs = { db: Db; log: Log; audit: Audit; idempotency: Idempotency; announce: AnnounceEvents }
 
 /** A single object literal, for speed: this runs for every message. */
@@ -80,11 +86,8 @@ const rowWeight = 40_000
 export const weightOfAll = (recordings: readonly Recording[]): number =>
   recordings.reduce((sum, recording) => sum + weightOf(recording) + rowWeight, 0)
 
-const countEvents = (batch: readonly Recording[]): number => batch.filter(({ event }) => event).length
-
 export const makeRecordMessages = ({ db, log, audit, idempotency, announce }: Needs) => {
-  /** Returns the audit entries that it inserted. */
-  const insert = async (runner: Pick<Tx, 'change'>, batch: Recording[]): Promise<EntryFields[]> => {
+  const insert = async (runner: Pick<Tx, 'row'>, batch: Recording[]): Promise<Inserted> => {
     const reserved = batch.flatMap(({ message, drawn, closes }) => [
       ...(drawn ? [] : [{ orgId: message.org_id, id: message.id }]),
       ...(closes ? [closes] : []),
@@ -94,23 +97,28 @@ export const makeRecordMessages = ({ db, log, audit, idempotency, announce }: Ne
       message,
       linked: linkedRows(event, entries[i], trace),
     }))
-    await runner.change(insertMessages, {
+    const inserted = await runner.row(insertMessages, {
       ...settledUsage(
         reserved,
         batch.flatMap(({ drawn }) => (drawn ? [drawn] : [])),
       ),
       ...packMessages(rows),
     })
-    return entries.filter((entry) => entry !== undefined)
+    return { entries: entries.filter((entry) => entry !== undefined), events: inserted?.events ?? 0 }
+  }
+
+  const committed = ({ entries, events }: Inserted): void => {
+    audit.committed(entries)
+    announce(events)
   }
 
   const recordAll = async (batch: Recording[]): Promise<void> => {
     const answers = batch.flatMap(({ answer }) => answer ?? [])
-    if (answers.length === 0) audit.committed(await insert(db, batch))
+    if (answers.length === 0) committed(await insert(db, batch))
     else {
       await db.tx(async (tx) => {
-        const entries = await insert(tx, batch)
-        tx.afterCommit(() => audit.committed(entries))
+        const inserted = await insert(tx, batch)
+        tx.afterCommit(() => committed(inserted))
         await idempotency.recordWith(tx, answers)
       })
     }
@@ -119,9 +127,10 @@ export const makeRecordMessages = ({ db, log, audit, idempotency, announce }: Ne
   /** Stores the message even if its audit entry cannot be stored. The audit logs the missing entry. */
   const recordOne = ({ message, event, entry, answer, drawn, trace }: Recording): Promise<void> =>
     db.tx(async (tx) => {
-      await insert(tx, [
+      const inserted = await insert(tx, [
         { message, ...(event && { event }), ...(drawn && { drawn }), ...(trace !== undefined && { trace }) },
       ])
+      tx.afterCommit(() => committed(inserted))
       if (entry) await audit(tx, entry)
       if (answer) await idempotency.recordWith(tx, [answer])
     })
@@ -137,7 +146,6 @@ export const makeRecordMessages = ({ db, log, audit, idempotency, announce }: Ne
         if (batch.length > 1 || !hadNoEffect(error)) throw error
         await recordOne(batch[0] as Recording)
       }
-      announce(countEvents(batch))
       return batch.map(() => undefined)
     },
   })
@@ -155,7 +163,10 @@ export const makeRecordMessages = ({ db, log, audit, idempotency, announce }: Ne
       for (const recording of recordings) {
         const insertion = tx.savepoint(() => insert(tx, [recording]))
         const isStored = await insertion.then(
-          () => true,
+          (inserted) => {
+            tx.afterCommit(() => committed(inserted))
+            return true
+          },
           (error) => {
             log.error({ err: error, message_id: recording.message.id }, 'sent message not recorded')
             return false
@@ -183,7 +194,6 @@ export const makeRecordMessages = ({ db, log, audit, idempotency, announce }: Ne
         if (batch.length > 1 || !hadNoEffect(error) || uniqueViolation(error)) throw error
         stored = [await recordRemainder(batch[0] as RecordingChunk)]
       }
-      announce(countEvents(recordings))
       return stored
     },
   })

@@ -272,10 +272,11 @@ describe('deleting', () => {
     )
     expect(tables.map(({ name }) => name)).toEqual([
       // Figures of messages outlive them and do not need the project.
+      'analytics_counts',
       'analytics_days',
       'api_keys',
       'domains',
-      // Events only tell analytics the project of their message.
+      // The project of the message, for its figures.
       'events',
       'jobs',
       'messages',

@@ -158,9 +158,9 @@ const countedProject = 'case when job_id is null and coalesce(sent_at, event_at)
 /**
  * Inserts any number of messages in one statement, each with its event and its audit entry: all of them or none. The usage
  * of the messages is settled. If the org has no endpoint that could receive the events, one row counts all messages of a kind
- * instead.
+ * instead. Returns how many events were written.
  */
-export const insertMessages = statement<SettledUsage & PackedRows>(
+export const insertMessages = statement<SettledUsage & PackedRows, { events: number }>(
   'messages.insert',
   `with settled as materialized (
      select ${settleRecordedCall}
@@ -180,11 +180,14 @@ export const insertMessages = statement<SettledUsage & PackedRows>(
        event_trace, ${countedProject}
      from input
      where event_id is not null and (${countedProject} is null or org_id in (select org_id from heard))
+     returning org_id
+   ), counted as (
+     insert into analytics_counts (org_id, id, environment, tenant_id, project_id, channel, day, kind, amount)
+     select org_id, min(event_id), environment, tenant_id, project_id, channel, (event_at at time zone 'UTC')::date,
+       status, count(*)
+     from input
+     where event_id is not null and ${countedProject} is not null and org_id not in (select org_id from heard)
+     group by org_id, environment, tenant_id, project_id, channel, 7, status
    )
-   insert into analytics_counts (org_id, id, environment, tenant_id, project_id, channel, day, kind, amount)
-   select org_id, min(event_id), environment, tenant_id, project_id, channel, (event_at at time zone 'UTC')::date, status,
-     count(*)
-   from input
-   where event_id is not null and ${countedProject} is not null and org_id not in (select org_id from heard)
-   group by org_id, environment, tenant_id, project_id, channel, 7, status`,
+   select count(*) as events from written`,
 )
