@@ -172,7 +172,7 @@ export const insertMessages = statement<SettledUsage & PackedRows, { events: num
      select ${messageValues} from input
    ), ${insertEntries}, heard as materialized (
      select org_id from (select distinct org_id from input) as of_input
-     where exists (select from webhook_endpoints w where w.org_id = of_input.org_id)
+     where (select true from webhook_endpoints w where w.org_id = of_input.org_id limit 1)
    ), written as (
      insert into events (${eventColumns}, project_id)
      select org_id, event_id, tenant_id, environment, 'message.' || status,
