@@ -58,16 +58,13 @@ const byName = (all: Record<string, number>[], least: number): Line[] => {
 const longestText = 90
 const shortened = (text: string): string => (text.length > longestText ? `${text.slice(0, longestText - 1)}…` : text)
 
-const statementTimes = (
-  statements: StatementUse[],
-  of: (statement: StatementUse) => number,
-): Record<string, number> => {
-  const times: Record<string, number> = {}
+const byStatement = (statements: StatementUse[], of: (statement: StatementUse) => number): Record<string, number> => {
+  const sums: Record<string, number> = {}
   for (const statement of statements) {
     const name = shortened(statement.text)
-    times[name] = (times[name] ?? 0) + of(statement)
+    sums[name] = (sums[name] ?? 0) + of(statement)
   }
-  return times
+  return sums
 }
 
 /** `costs` has the earlier tree first, if there are two. `functions` is how many functions to list. */
@@ -82,6 +79,7 @@ export const costTables = (costs: Costs[], functions: number): string[] => {
       total('worker, all threads, µs', ({ workerUs }) => workerUs),
       total('PostgreSQL, µs', ({ databaseUs }) => databaseUs),
       total('WAL, bytes', ({ walBytes }) => walBytes),
+      total('WAL of statements, bytes', ({ statements }) => sum(byStatement(statements, ({ walBytes }) => walBytes))),
       total('tables and indexes, bytes', ({ storedBytes }) => storedBytes),
       total('commits', ({ commits }) => commits),
       total('rows changed', ({ rows }) => sum(rows)),
@@ -123,8 +121,17 @@ export const costTables = (costs: Costs[], functions: number): string[] => {
       'PostgreSQL by statement, µs of execution',
       trees,
       byName(
-        costs.map(({ statements }) => statementTimes(statements, ({ ms }) => ms * 1_000)),
+        costs.map(({ statements }) => byStatement(statements, ({ ms }) => ms * 1_000)),
         1,
+      ),
+    ),
+    '',
+    ...linesOf(
+      'WAL by statement, bytes',
+      trees,
+      byName(
+        costs.map(({ statements }) => byStatement(statements, ({ walBytes }) => walBytes)),
+        10,
       ),
     ),
     '',
