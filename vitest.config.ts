@@ -16,7 +16,7 @@ export default defineConfig({
     // A test that hangs still ends. It is no measure of speed: the machine may be busy with other work.
     testTimeout: 120_000,
     // Polls end as soon as they succeed. The default of one second is too short on a busy machine.
-    expect: { poll: { timeout: 10_000 } },
+    expect: { poll: { timeout: 30_000 } },
     hookTimeout: 120_000,
   },
 })

@@ -199,7 +199,7 @@ describe('a failing entry', () => {
     for (const [action, resourceId, reply] of result) {
       const line = async () =>
         (await lost(resourceId)).filter(({ audit_entries }) => audit_entries[0]?.action === action)
-      await expect.poll(async () => (await line()).length, { timeout: 5_000 }).toBe(1)
+      await expect.poll(async () => (await line()).length).toBe(1)
       const [logged] = await line()
       expect(logged).toMatchObject({ level: 50, failure: { type: 'error', code: 'P0001' } })
       expect(logged?.audit_entries).toEqual([
@@ -255,7 +255,7 @@ describe('a failing entry', () => {
         metadata,
       } as const
       expect(await db.tx(async (tx) => audit(tx, entry).then(() => 'continued'))).toBe('continued')
-      await expect.poll(async () => (await lost(resourceId)).length, { timeout: 5_000 }).toBe(1)
+      await expect.poll(async () => (await lost(resourceId)).length).toBe(1)
     }
   })
 
@@ -298,7 +298,7 @@ describe('a failing entry', () => {
           ({ audit_entries, failure }) =>
             audit_entries[0]?.orgId === org.id && 'code' in failure && failure.code === code,
         )
-      await expect.poll(async () => (await linesOf()).length, { timeout: 5_000 }).toBe(1)
+      await expect.poll(async () => (await linesOf()).length).toBe(1)
       const [line] = await linesOf()
       expect(line?.audit_entries).toEqual([
         {
@@ -326,7 +326,7 @@ describe('a failing entry', () => {
     expect(await db.tx(async (tx) => audit(tx, odd).then(() => 'continued'))).toBe('continued')
     const all = async () =>
       (await logFile.lines('audit entry write failed')).filter((line) => JSON.stringify(line).includes(org.id))
-    await expect.poll(async () => (await all()).length, { timeout: 5_000 }).toBe(failures.length + 1)
+    await expect.poll(async () => (await all()).length).toBe(failures.length + 1)
     const text = await logFile.text()
     for (const secret of ['ann.lost', 'reader.test', '203.0.113.77']) expect(text).not.toContain(secret)
     expect(await trailOf(t.database, org.id)).toEqual([])

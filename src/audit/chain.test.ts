@@ -146,9 +146,9 @@ describe('linking', async () => {
     await one(org.id, 'a')
     const worker = await testService({ database: t.database, env: { AUDIT_SIGNING_SECRET: secret } })
     await worker.service.startWorker()
-    await expect.poll(() => linksOf(t, org.id), { timeout: 10_000 }).toHaveLength(1)
+    await expect.poll(() => linksOf(t, org.id)).toHaveLength(1)
     await one(org.id, 'b')
-    await expect.poll(() => linksOf(t, org.id), { timeout: 10_000 }).toHaveLength(2)
+    await expect.poll(() => linksOf(t, org.id)).toHaveLength(2)
   })
 })
 

@@ -242,5 +242,5 @@ test('the process checks by itself', async () => {
   await vanish(org.id)
   const found = () =>
     t.database.sql("select resource_id from audit_entries where org_id = $1 and action = 'audit.entry_lost'", [org.id])
-  await expect.poll(found, { timeout: 20_000, interval: 500 }).toEqual([{ resource_id: id }])
+  await expect.poll(found, { interval: 500 }).toEqual([{ resource_id: id }])
 })

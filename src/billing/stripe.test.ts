@@ -197,7 +197,7 @@ describe('callbacks', () => {
     await t.database.sql("update orgs set plan = 'enterprise' where id = $1", [orgId])
     await deliver(event({ orgId }))
     await deliver(event({ orgId, type: 'deleted', status: 'canceled' }))
-    await expect.poll(() => planOf(owner), { timeout: 10_000 }).toBe('enterprise')
+    await expect.poll(() => planOf(owner)).toBe('enterprise')
     expect(await changes(orgId)).toEqual([upgraded])
   })
 

@@ -133,7 +133,7 @@ describe('an interrupted backup', () => {
         `select 1 from pg_locks join pg_database d on d.oid = database
          where not granted and datname = current_database()`,
       )
-    await expect.poll(waiting, { timeout: 20_000 }).not.toEqual([])
+    await expect.poll(waiting).not.toEqual([])
     expect(existsSync(`${file}.partial`)).toBe(true)
     child.kill(signal)
     const [code] = await closed

@@ -69,7 +69,7 @@ const buildWaits = async (database: TestDatabase): Promise<void> => {
   const waiting = `select a.pid from pg_stat_activity a join pg_locks l using (pid)
     where not l.granted and l.locktype = 'virtualxid' and a.query like 'create index concurrently%'
       and a.datname = current_database()`
-  await expect.poll(async () => (await database.sql(waiting)).length, { timeout: 20_000 }).toBe(1)
+  await expect.poll(async () => (await database.sql(waiting)).length).toBe(1)
 }
 
 describe.each([

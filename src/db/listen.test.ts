@@ -104,7 +104,7 @@ describe('a lost connection', () => {
     const { healthy } = await start()
     for (let time = 1; time <= 3; time++) {
       await endSessions()
-      await expect.poll(() => gaps, { timeout: 5_000 }).toBe(1 + 2 * time)
+      await expect.poll(() => gaps).toBe(1 + 2 * time)
       expect(healthy()).toBe(true)
       await notify(String(time))
       await expect.poll(() => received.at(-1)).toBe(String(time))

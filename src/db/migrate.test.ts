@@ -206,7 +206,7 @@ describe('migrations', () => {
     const reader = await lockThings(database)
     const migrating = migrateOn(database, [first, second])
     const waiting = () => database.sql("select 1 from pg_locks where not granted and mode = 'AccessExclusiveLock'")
-    await expect.poll(async () => (await waiting()).length, { timeout: 10_000 }).toBe(1)
+    await expect.poll(async () => (await waiting()).length).toBe(1)
     // Without a limit it would wait as long as the session does, and fail.
     const request = new pg.Client({ connectionString: database.url, statement_timeout: 15_000 })
     await request.connect()
@@ -235,7 +235,7 @@ describe('migrations', () => {
     const both = migrationOf('0002_both', 'lock table others; alter table things add column name text')
     const migrating = migrateOn(database, [first, both])
     const waiting = () => database.sql("select 1 from pg_locks where not granted and mode = 'AccessExclusiveLock'")
-    await expect.poll(async () => (await waiting()).length, { timeout: 10_000 }).toBe(1)
+    await expect.poll(async () => (await waiting()).length).toBe(1)
     await request.query('select id from others')
     await request.query('commit')
     expect(await migrating).toEqual(['0002_both'])

@@ -100,6 +100,8 @@ export type DbOptions = {
   name?: string
   /** Called with the seconds that a call waited for a free connection. */
   poolWaited?: (seconds: number) => void
+  /** How long a call waits for a connection. */
+  connectTimeoutMs?: number
   /** A connection whose server does not reply to a statement for this long is replaced. */
   replyTimeoutMs?: number
   /** Called with the error of every statement and transaction that failed. */
@@ -108,10 +110,10 @@ export type DbOptions = {
 
 const statementTimeoutMs = 60_000
 
-const clientOptions = ({ url, name }: DbOptions): pg.ClientConfig => ({
+const clientOptions = ({ url, name, connectTimeoutMs = 5_000 }: DbOptions): pg.ClientConfig => ({
   connectionString: url,
   application_name: name ?? 'tidings',
-  connectionTimeoutMillis: 5_000,
+  connectionTimeoutMillis: connectTimeoutMs,
   // Cancels a runaway statement before the caller's own timeouts.
   statement_timeout: statementTimeoutMs,
   idle_in_transaction_session_timeout: 60_000,

@@ -34,7 +34,7 @@ test('every table from which a send, its webhook and its opening delete rows, or
   // Each connection reports its changes a moment later.
   const passed = ['analytics_queue', 'audit_chains', 'audit_unlinked', 'events', 'idempotency_keys', 'usage_counters']
   await expect
-    .poll(async () => (await used()).map(({ name }) => name), { timeout: 20_000 })
+    .poll(async () => (await used()).map(({ name }) => name))
     .toEqual(expect.arrayContaining([...passed, 'webhook_lanes']))
   const late = (await used()).filter(({ early }) => !early).map(({ name }) => name)
   // Each row of a partition changes a few times at most, and the rows of the others at most once a minute.

@@ -14,7 +14,7 @@ const logged = async (write: (log: Log) => void, format: 'json' | 'pretty' = 'js
   write(log)
   log.flush()
   const read = () => readFile(destination, 'utf8').catch(() => '')
-  await expect.poll(read, { timeout: 20_000 }).toMatch(/\n$/)
+  await expect.poll(read).toMatch(/\n$/)
   return read()
 }
 

@@ -37,9 +37,7 @@ afterAll(async () => {
 const linesOf = async (id: unknown) => {
   const end = (await t.ask('GET', '/healthz')).headers['x-request-id']
   const lines = async () => (await logFile.text()).split('\n').filter((line) => line.includes('"request_id"'))
-  await expect
-    .poll(async () => (await lines()).some((line) => line.includes(String(end))), { timeout: 10_000 })
-    .toBe(true)
+  await expect.poll(async () => (await lines()).some((line) => line.includes(String(end)))).toBe(true)
   return (await lines()).map((line) => JSON.parse(line)).filter(({ request_id }) => request_id === id)
 }
 

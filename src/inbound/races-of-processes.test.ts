@@ -158,7 +158,7 @@ test('A question is asked again, and other notifications are ignored', async () 
   const settled = (await asking()).settled(own.orgId, '+1')
   const questions = () =>
     slow.asked.flatMap((payload) => (payload.startsWith('{"ask":"') ? [JSON.parse(payload).ask as string] : []))
-  await expect.poll(() => questions().length, { timeout: 5_000 }).toBe(2)
+  await expect.poll(() => questions().length).toBe(2)
   const [ask] = questions()
   for (const payload of ['', 'x', '{}', '{"answer":"other","pid":1}', '{"answer":7}', '{"ask":1}']) {
     await slow.client.query('select pg_notify($1, $2)', [handoversChannel, payload])
@@ -183,6 +183,6 @@ test('Every process shows its presence while it runs, also after it has lost its
        and database = (select oid from pg_database where datname = current_database())`,
   )
   const renewed = async () => (await listeners()).filter((pid) => !before.includes(pid))
-  await expect.poll(renewed, { timeout: 10_000 }).toHaveLength(2)
+  await expect.poll(renewed).toHaveLength(2)
   expect(await stopAt(t, freshNumber())).toBe(200)
 })

@@ -115,7 +115,7 @@ const limiterOf = async (url: string, timeoutMs = patientMs) => {
 }
 
 const untilAvailable = async (limiter: Limiter): Promise<void> => {
-  await expect.poll(() => limiter.take([bucket], start), { timeout: 10_000, interval: 20 }).not.toBeNull()
+  await expect.poll(() => limiter.take([bucket], start), { interval: 20 }).not.toBeNull()
 }
 
 test('without a server it starts, allows calls at once and logs one line', async () => {
@@ -186,7 +186,7 @@ test('when the connection is cut, waiting calls return null at once and the limi
   const { limiter } = await limiterOf(redis.url)
   redis.silent = true
   const waiting = Promise.all([limiter.take([bucket], start), limiter.peek(bucket, start)])
-  await expect.poll(() => redis.scripts().length, { timeout: 10_000 }).toBe(2)
+  await expect.poll(() => redis.scripts().length).toBe(2)
   redis.cut()
   expect(await waiting).toEqual([null, null])
   redis.silent = false

@@ -111,7 +111,7 @@ describe('a handover of a request', () => {
     })
     const first = beginHeld()
     const waiting = [first(draft()), first(draft())]
-    await expect.poll(() => held.length, { timeout: 20_000 }).toBe(2)
+    await expect.poll(() => held.length).toBe(2)
     expect((await faultOf(beginHeld()(draft()))).kind).toBe('unavailable')
     expect(attempts()).toBe(3)
     release()

@@ -170,10 +170,8 @@ describe('the database', () => {
         expectRefusal(await own.check(id, wrong(code), { key }), 'UNAVAILABLE', notRecorded)
       }
     })
-    await expect
-      .poll(async () => (await own.check(id, code)).body, { timeout: 10_000 })
-      .toEqual({ id, status: 'approved' })
-    await expect.poll(async () => (await own.start({}, keyed('down'))).status, { timeout: 10_000 }).toBe(201)
+    await expect.poll(async () => (await own.check(id, code)).body).toEqual({ id, status: 'approved' })
+    await expect.poll(async () => (await own.start({}, keyed('down'))).status).toBe(201)
   }, 30_000)
 
   test('X-272 R-28 lost at the last look-up before the handover, a start is 503, and nothing is sent or billed', async () => {
@@ -201,7 +199,7 @@ describe('the database', () => {
       expectRefusal(await start(), 'SEND_FAILED')
       expectRefusal(await start(), 'IDEMPOTENCY_IN_FLIGHT')
     })
-    await expect.poll(async () => (await start()).body.error.code, { timeout: 10_000 }).toBe('SEND_FAILED')
+    await expect.poll(async () => (await start()).body.error.code).toBe('SEND_FAILED')
   }, 30_000)
 
   test('X-215 R-28 a lost lock store is 503, and in production 409', async () => {

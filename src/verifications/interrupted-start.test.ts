@@ -90,7 +90,7 @@ test('S-015 a start that could not be withdrawn in an outage is taken up when it
   const { id } = second.body
   expect([second.status, ...sent.map(({ messageId }) => messageId)]).toEqual([201, id, id])
   await expect
-    .poll(() => file.lines('verification taken up by a repeated request'), { timeout: 20_000 })
+    .poll(() => file.lines('verification taken up by a repeated request'))
     .toMatchObject([{ verification_id: id }])
   expect(await alone.count()).toBe(1)
   expect((await alone.traces()).used['org live sms']).toBe(1)

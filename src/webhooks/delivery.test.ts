@@ -740,7 +740,7 @@ describe('concurrency', () => {
     const { id, receiver } = await acme.made()
     await own.service.startWorker()
     for (let i = 0; i < 50; i++) await acme.emit({ data: { message_id: `msg_${i}` } })
-    await expect.poll(() => receiver.got.length, { timeout: 10_000 }).toBe(50)
+    await expect.poll(() => receiver.got.length).toBe(50)
     await expect.poll(async () => (await acme.deliveries(id, '?status=delivered&limit=100')).body.data.length).toBe(50)
     for (let i = 50; i < 80; i++) await acme.emit({ data: { message_id: `msg_${i}` } })
     await own.service.stop()

@@ -62,7 +62,7 @@ test('A delivery that is inserted while the release of its queue waits makes the
   await other.query(text, values)
   const { done: released } = deliver.run(queue!, endAtOnce)
   const waiting = () => t.database.sql("select 1 from pg_stat_activity where wait_event_type = 'Lock'")
-  await expect.poll(async () => (await waiting()).length, { timeout: 10_000 }).toBeGreaterThan(0)
+  await expect.poll(async () => (await waiting()).length).toBeGreaterThan(0)
   // The worker leases the queue again before the release gets the lock.
   await other.query('update webhook_lanes set due_at = null where endpoint_id = $1', [id])
   await other.query('commit')

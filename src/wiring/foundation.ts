@@ -115,6 +115,7 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
     url,
     log,
     poolSize: config.databasePoolSize,
+    connectTimeoutMs: config.databaseConnectTimeoutMs,
     poolWaited: measure.poolWait,
     failed: refusedWrites.note,
   })

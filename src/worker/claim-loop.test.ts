@@ -299,7 +299,7 @@ test('two loops on one table share its rows, and each row is worked on once', as
   for (const loop of loops) loop.start()
   const count = async (where: string) =>
     (await database.sql<{ count: number }>(`select count(*)::int as count from jobs where ${where}`))[0]!.count
-  await expect.poll(() => count('worked > 0'), { timeout: 20_000 }).toBe(2_000)
+  await expect.poll(() => count('worked > 0')).toBe(2_000)
   await Promise.all(loops.map((loop) => loop.drain()))
   expect(await count('worked = 1')).toBe(2_000)
   expect(await count("claimed_by = 'a'")).toBeGreaterThan(0)

@@ -60,7 +60,7 @@ test('a task runs once per tick, however many workers there are', async () => {
     },
   })
   await Promise.all([startWorker(tasksOf('a')), startWorker(tasksOf('b'))])
-  await expect.poll(() => ran.length, { timeout: 20_000 }).toBeGreaterThan(0)
+  await expect.poll(() => ran.length).toBeGreaterThan(0)
   // Both workers check several more times within the same tick.
   await new Promise((resolve) => setTimeout(resolve, 2_000))
   const [{ ticks }] = (await database.sql<{ ticks: number }>(
@@ -85,7 +85,7 @@ test('stop waits for the task that is running and starts no other', async () => 
     },
   })
   await addJob('long')
-  await expect.poll(() => started, { timeout: 10_000 }).toBe(1)
+  await expect.poll(() => started).toBe(1)
   let stopped = false
   const stopping = worker.stop().then(() => {
     stopped = true
@@ -130,11 +130,11 @@ test('a failing task is logged and retried, and other tasks still run', async ()
   )
   await addJob('failing')
   await addJob('fine')
-  await expect.poll(() => [logged.length > 0, ran], { timeout: 20_000 }).toEqual([true, 1])
+  await expect.poll(() => [logged.length > 0, ran]).toEqual([true, 1])
   expect(logged[0]).toEqual({ task: 'failing', text: 'task failed' })
   // On a busy machine it has been retried by now.
   const isRetried = "select state = 'retry' or retry_count > 0 as retried from pgboss.job where name = 'failing'"
-  await expect.poll(() => database.sql(isRetried), { timeout: 20_000 }).toEqual([{ retried: true }])
+  await expect.poll(() => database.sql(isRetried)).toEqual([{ retried: true }])
 })
 
 test('a worker that was never started can be stopped', async () => {

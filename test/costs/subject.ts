@@ -83,7 +83,7 @@ export const startSubject = async ({ name, folder, databaseUrl, workFolder, prof
     if (api.exitCode !== null) throw new Error(`the service of ${name} exited: ${errors}`)
     return isReady()
   }
-  await until(`the service of ${name} is ready`, isServing, 60_000)
+  await until(`the service of ${name} is ready`, isServing, 300_000)
   const firstRun = await until('the first-run file exists', () => readFile(firstRunFile, 'utf8').catch(() => ''))
   const worker = launch('worker')
 

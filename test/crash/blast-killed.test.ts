@@ -114,12 +114,10 @@ const isWaiting = async (): Promise<boolean> =>
 
 const untilServerIsIdle = () =>
   expect
-    .poll(
-      () =>
-        database.sql(
-          "select 1 from pg_stat_activity where datname = current_database() and application_name = 'tidings'",
-        ),
-      { timeout: 20_000 },
+    .poll(() =>
+      database.sql(
+        "select 1 from pg_stat_activity where datname = current_database() and application_name = 'tidings'",
+      ),
     )
     .toEqual([])
 
@@ -148,7 +146,7 @@ test.each(steps)(
     await holder.query('begin')
     await holder.query(step.hold)
     const interrupted = send().catch(() => 'interrupted')
-    await expect.poll(isWaiting, { timeout: 20_000 }).toBe(true)
+    await expect.poll(isWaiting).toBe(true)
     const killed = once(api.child, 'exit')
     api.child.kill('SIGKILL')
     await killed

@@ -62,12 +62,10 @@ const createOrg = async () => {
 /** PostgreSQL may still be running the last statement of a killed service. */
 const untilServerIsIdle = () =>
   expect
-    .poll(
-      () =>
-        database.sql(
-          "select 1 from pg_stat_activity where datname = current_database() and application_name = 'tidings'",
-        ),
-      { timeout: 20_000 },
+    .poll(() =>
+      database.sql(
+        "select 1 from pg_stat_activity where datname = current_database() and application_name = 'tidings'",
+      ),
     )
     .toEqual([])
 
@@ -106,7 +104,7 @@ test('A-282 X-126 AD-107 An erasure that is killed half way completes when it is
     database.sql('select event, tenant_id, environment, data from events where org_id = $1', [org.id])
 
   const interrupted = calls(first.url, 'POST', `/tenants/${tenant.id}/erase`).catch(() => 'interrupted')
-  await expect.poll(left, { interval: 20, timeout: 20_000 }).toBeLessThan(many + 2)
+  await expect.poll(left, { interval: 20 }).toBeLessThan(many + 2)
   first.child.kill('SIGKILL')
   await once(first.child, 'exit')
   expect(await interrupted).toBe('interrupted')
@@ -177,7 +175,7 @@ test('A-282 AD-107 Messages and their events are counted once each even if the e
 
   const killWhen = async (service: Awaited<ReturnType<typeof startApi>>, what: 'messages' | 'events') => {
     const interrupted = calls(service.url, 'POST', `/tenants/${tenant.id}/erase`).catch(() => 'interrupted')
-    await expect.poll(async () => (await left())[what], { interval: 20, timeout: 20_000 }).toBeLessThan(many)
+    await expect.poll(async () => (await left())[what], { interval: 20 }).toBeLessThan(many)
     service.child.kill('SIGKILL')
     await once(service.child, 'exit')
     expect(await interrupted).toBe('interrupted')

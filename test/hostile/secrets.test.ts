@@ -48,7 +48,7 @@ const loggingService = async (format: 'json' | 'pretty') => {
     const last = `the last line is ${randomUUID()}`
     log.fatal(last)
     const read = () => readFile(destination, 'utf8').catch(() => '')
-    await expect.poll(read, { timeout: 10_000 }).toContain(last)
+    await expect.poll(read).toContain(last)
     return read()
   }
   return { t, log, lines }

@@ -390,7 +390,7 @@ describe('A client that', () => {
           last = now
           return changedTables((past as typeof now) ?? {}, now)
         },
-        { interval: 250, timeout: 10_000 },
+        { interval: 250 },
       )
       .toEqual([])
   })

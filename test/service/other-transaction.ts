@@ -27,7 +27,7 @@ export const beginOtherTransaction = async (database: TestDatabase): Promise<Oth
     untilWaitedFor: async () => {
       const waiting = () =>
         database.sql('select 1 from pg_stat_activity where $1 = any(pg_blocking_pids(pid))', [rows[0].pid])
-      await expect.poll(waiting, { timeout: 10_000 }).not.toEqual([])
+      await expect.poll(waiting).not.toEqual([])
     },
     commit: () => end('commit'),
     rollback: () => end('rollback'),

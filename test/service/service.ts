@@ -116,6 +116,7 @@ export const startTestService = async (options: ServiceOptions = {}): Promise<Te
       }),
       ...options.env,
     }),
+    databaseConnectTimeoutMs: 60_000,
     ...options.config,
   }
   const service = await build(

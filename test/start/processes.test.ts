@@ -61,7 +61,7 @@ test('Two API processes and a worker share one database, and the first start cre
   const urls = await Promise.all(apis.map((api) => untilPrints(api, ready)))
   const worker = start('worker', { LOG_LEVEL: 'debug' })
   await expect
-    .poll(() => database.sql('select name, cron from pgboss.schedule').catch(() => []), { timeout: 20_000 })
+    .poll(() => database.sql('select name, cron from pgboss.schedule').catch(() => []))
     .toEqual(
       expect.arrayContaining([
         { name: 'domains', cron: '* * * * *' },
@@ -91,7 +91,7 @@ test('A worker serves health and metrics on WORKER_PORT, and exits when that por
   const status = async (path: string, headers = {}) =>
     (await fetch(`http://127.0.0.1:${port}${path}`, { headers })).status
   expect(await status('/healthz')).toBe(200)
-  await expect.poll(() => status('/readyz'), { timeout: 20_000 }).toBe(200)
+  await expect.poll(() => status('/readyz')).toBe(200)
   expect(await status('/metrics')).toBe(404)
   expect(await status('/metrics', { authorization: 'Bearer a-long-enough-token' })).toBe(200)
 
@@ -129,16 +129,14 @@ test('A request in progress gets its response while the service stops', async ()
   // Once the use of the key is recorded, the request has passed the gates and waits for the rest of its body.
   const used = () =>
     database.sql('select 1 from api_keys where prefix = $1 and last_used_at is not null', [keys.live.slice(0, 13)])
-  await expect.poll(async () => (await used()).length, { timeout: 10_000 }).toBe(1)
+  await expect.poll(async () => (await used()).length).toBe(1)
   const ended = stopped(api, 'SIGTERM')
   await expect
-    .poll(
-      () =>
-        fetch(url).then(
-          () => 'open',
-          () => 'closed',
-        ),
-      { timeout: 10_000 },
+    .poll(() =>
+      fetch(url).then(
+        () => 'open',
+        () => 'closed',
+      ),
     )
     .toBe('closed')
   socket.write(body.slice(10))
@@ -170,7 +168,7 @@ test('Acknowledged rows survive kill -9', async () => {
     }
   }
   const senders = Array.from({ length: 20 }, sender)
-  await expect.poll(() => acknowledged.length, { timeout: 20_000 }).toBeGreaterThan(200)
+  await expect.poll(() => acknowledged.length).toBeGreaterThan(200)
   await stopped(api, 'SIGKILL')
   await Promise.all(senders)
   const rows = await database.sql<{ value: string }>('select value from suppressions where org_id = $1', [org.id])
@@ -285,7 +283,7 @@ test.each(['start', 'api', 'worker'])('In production, %s logs one warning for ea
       .split('\n')
       .filter((line) => line.includes('unsafe setting in production'))
       .map((line) => JSON.parse(line) as { level: number; variable: string })
-  await expect.poll(() => warnings().length, { timeout: 20_000 }).toBe(2)
+  await expect.poll(() => warnings().length).toBe(2)
   await printed
   expect(await stopped(child, 'SIGTERM')).toBe(0)
   expect(warnings().map(({ level, variable }) => [level, variable])).toEqual([

@@ -40,7 +40,7 @@ const start = async (env: Record<string, string>) => {
     errors += chunk
   })
   const address = () => output.match(/ready at (http:\S+)/)?.[1]
-  await expect.poll(address, { timeout: 20_000 }).toBeDefined()
+  await expect.poll(address).toBeDefined()
   const log = (): Record<string, unknown>[] =>
     errors
       .split('\n')
@@ -74,7 +74,7 @@ test('A request that arrives on an open connection after the service stopped lis
   // The service has read those bytes once it has answered a later request.
   await fetch(`${url}/healthz`)
   child.kill('SIGTERM')
-  await expect.poll(() => isOpen(url), { interval: 20, timeout: 10_000 }).toBe(false)
+  await expect.poll(() => isOpen(url), { interval: 20 }).toBe(false)
   late.send(`Content-Length: ${body.length}\r\n\r\n${body}`)
   health.send('Host: localhost\r\n\r\n')
   const [refused] = (await late.receive({ untilClosed: true })).answers as [Answer]
@@ -112,7 +112,7 @@ test('During the drain delay readyz is 503, requests are served and close their 
     const response = await fetch(`${url}/readyz`)
     return [response.status, await response.json()]
   }
-  await expect.poll(readiness, { timeout: 10_000 }).toEqual([503, { status: 'not_ready' }])
+  await expect.poll(readiness).toEqual([503, { status: 'not_ready' }])
   kept.send(list)
   const after = await kept.receive({ untilClosed: true })
   expect([after.end, after.answers.map(({ status, headers }) => [status, headers.connection])]).toEqual([

@@ -108,9 +108,8 @@ describe('an event signed by a configured topic', () => {
     }
     const logged = () => lines.lines('unknown sms status token')
     await expect
-      .poll(
-        async () => (await logged()).map(({ sms_status, message_id, country }) => [sms_status, message_id, country]),
-        { timeout: 15_000 },
+      .poll(async () =>
+        (await logged()).map(({ sms_status, message_id, country }) => [sms_status, message_id, country]),
       )
       .toEqual([
         ['TEXT_UNKNOWN', id, 'GB'],

@@ -715,7 +715,7 @@ describe('while the database is down', () => {
     }
 
     await t.database.sql(`alter database ${name} with allow_connections true`)
-    await expect.poll(async () => (await service.ask('GET', '/readyz')).status, { timeout: 10_000 }).toBe(200)
+    await expect.poll(async () => (await service.ask('GET', '/readyz')).status).toBe(200)
     expect((await ask(leave, 'POST', 'List-Unsubscribe=One-Click')).status).toBe(200)
     await service.stop()
     await database.drop()

@@ -82,7 +82,7 @@ test('X-052 XD-10 SD-55 bounces in test mode suppress nobody, and suppressions a
     const to = [simulator(part)]
     const { id } = (await own.send(mail({ to }), { key: own.test })).body
     const status = part === 'delivered' ? 'delivered' : 'bounced'
-    await expect.poll(async () => (await own.get(id, own.test)).body.status, { timeout: 10_000 }).toBe(status)
+    await expect.poll(async () => (await own.get(id, own.test)).body.status).toBe(status)
   }
   const rows = await t.database.sql('select 1 from suppressions where org_id = $1', [own.orgId])
   expect(rows).toEqual([])

@@ -61,7 +61,7 @@ describe('the list', () => {
     }
     expect((await t.ask('DELETE', `${post}/${made.canceled}`, { key: own.live })).status).toBe(200)
     for (const [status, id] of Object.entries(made)) {
-      await expect.poll(() => found(own, `status=${status}`), { timeout: 10_000 }).toEqual([id])
+      await expect.poll(() => found(own, `status=${status}`)).toEqual([id])
     }
     expect(await found(own, 'status=sending')).toEqual([])
     for (const status of ['SENT', 'queued', '']) {

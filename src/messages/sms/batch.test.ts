@@ -323,7 +323,7 @@ describe('idempotency', () => {
     const headers = { 'idempotency-key': 'slow' }
     const slow = own.send(text({ to: simulated.slow }), { headers })
     await expect
-      .poll(() => t.database.sql('select 1 from idempotency_keys where org_id = $1', [own.orgId]), { timeout: 10_000 })
+      .poll(() => t.database.sql('select 1 from idempotency_keys where org_id = $1', [own.orgId]))
       .toHaveLength(1)
     expectRefusal(await own.send(text({ to: simulated.slow }), { headers }), 'IDEMPOTENCY_IN_FLIGHT')
     expect((await slow).status).toBe(200)

@@ -114,7 +114,7 @@ describe('simulator numbers', () => {
     for (const [name, status] of Object.entries(outcomes)) {
       const reply = await own.send(text({ to: simulated[name as keyof typeof simulated] }), { key })
       expect([reply.status, reply.body.status]).toEqual([200, 'sent'])
-      await expect.poll(async () => (await own.get(reply.body.id, key)).body.status, { timeout: 10_000 }).toBe(status)
+      await expect.poll(async () => (await own.get(reply.body.id, key)).body.status).toBe(status)
     }
     const fired = (await own.events()).filter(({ event }) => event !== 'message.sent')
     expect(fired.map((event) => [event.event, event.environment]).sort()).toEqual([

@@ -228,7 +228,7 @@ describe('a message that is due', () => {
     await own.setSender(senders[0] as string, 'status', 'unverified')
     await t.database.sql('delete from phone_numbers where id = $1', [senders[1]])
     for (const from of ['+15125550101', '+15125550102']) {
-      await expect.poll(async () => (await own.send(text({ from }))).status, { timeout: 10_000 }).toBe(422)
+      await expect.poll(async () => (await own.send(text({ from }))).status).toBe(422)
     }
     expect(await due(own, first.id)).toMatchObject({
       status: 'failed',

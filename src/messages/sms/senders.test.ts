@@ -158,7 +158,7 @@ describe('a pool', () => {
     }
     expect(await from()).toBe(first)
     await own.setSender(members[0] as string, 'status', 'unverified')
-    await expect.poll(from, { timeout: 10_000 }).toBe(second)
+    await expect.poll(from).toBe(second)
     await own.setSender(members[0] as string, 'status', 'verified')
     expect([await from(), await from()], 'it keeps the new one').toEqual([second, second])
     expect(await own.poolCounts(poolId)).toEqual([
@@ -166,7 +166,7 @@ describe('a pool', () => {
       { id: members[1], counted: 1, assigned: 1 },
     ])
     await t.database.sql('delete from pool_members where phone_number_id = $1', [members[1]])
-    await expect.poll(from, { timeout: 10_000 }).toBe(first)
+    await expect.poll(from).toBe(first)
     expect(await own.poolCounts(poolId)).toEqual([{ id: members[0], counted: 1, assigned: 1 }])
   })
 
@@ -250,7 +250,7 @@ describe('a pool', () => {
     const { body } = await own.send({ ...pooled(recipient(1)), scheduled_at: own.inSeconds(60) })
     expect(await own.row(body.id)).toMatchObject({ status: 'scheduled', from_address: first })
     await own.setSender(members[0] as string, 'status', 'failed')
-    await expect.poll(async () => (await own.send(text({ from: first }))).status, { timeout: 10_000 }).toBe(422)
+    await expect.poll(async () => (await own.send(text({ from: first }))).status).toBe(422)
     await own.advance(61)
     await own.fire()
     expect(await own.row(body.id)).toMatchObject({ status: 'sent', from_address: second })
@@ -262,7 +262,7 @@ describe('a pool', () => {
     const poolId = await own.pool('main', [await own.number(first)])
     const { body } = await own.send({ ...pooled(recipient(1)), scheduled_at: own.inSeconds(60) })
     await t.database.sql('delete from pools where id = $1', [poolId])
-    await expect.poll(async () => (await own.send(pooled(recipient(2)))).status, { timeout: 10_000 }).toBe(422)
+    await expect.poll(async () => (await own.send(pooled(recipient(2)))).status).toBe(422)
     await own.advance(61)
     await own.fire()
     expect(await own.row(body.id)).toMatchObject({

@@ -142,7 +142,7 @@ test('Postfix relays mail over TLS unchanged, and its rejections are classified'
     { kind: 'hard_bounce', recipients: ['gone@reader.test'], detail: expect.stringContaining('550 5.1.1') },
   ])
   expect(await relay.journal()).toContain(`${handed.providerMessageId}: client=`)
-  await expect.poll(() => receiver.received.length, { timeout: 20_000 }).toBe(1)
+  await expect.poll(() => receiver.received.length).toBe(1)
   const [relayed] = receiver.received as [ReceivedMail]
   expect(relayed.to.toSorted()).toEqual(['ann@reader.test', 'jürgen@bücher.test'])
   const read = await PostalMime.parse(relayed.raw)
