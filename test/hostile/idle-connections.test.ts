@@ -7,7 +7,8 @@ import { type Connection, open } from './wire.ts'
 
 let t: TestService
 beforeAll(async () => {
-  t = await startTestService({ env: { REQUEST_TIMEOUT_SECONDS: '1', RATE_LIMITER: 'off' } })
+  // Long enough for a browser on a busy machine to send its request after it has connected.
+  t = await startTestService({ env: { REQUEST_TIMEOUT_SECONDS: '3', RATE_LIMITER: 'off' } })
 })
 afterAll(() => t.stop())
 
