@@ -116,7 +116,7 @@ export const startTestService = async (options: ServiceOptions = {}): Promise<Te
       }),
       ...options.env,
     }),
-    databaseConnectTimeoutMs: 60_000,
+    databaseConnectTimeoutMs: 20_000,
     ...options.config,
   }
   const service = await build(
