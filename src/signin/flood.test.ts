@@ -28,7 +28,10 @@ test('R-56 registrations from one address neither refuse nor break the sign-ins 
 })
 
 test('R-56 a sign-in that finds no free database connection after its mail is answered with 503', async () => {
-  const small = await startTestService({ env: { DATABASE_POOL_SIZE: '2' }, config: { databaseConnectTimeoutMs: 5_000 } })
+  const small = await startTestService({
+    env: { DATABASE_POOL_SIZE: '2' },
+    config: { databaseConnectTimeoutMs: 5_000 },
+  })
   const orgId = (await small.org()).org.id
   const passwordHash = await cheapHash(goodPassword)
   const people = await Promise.all(Array.from({ length: 8 }, () => addPerson(small, { orgId, passwordHash })))
