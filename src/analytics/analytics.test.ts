@@ -343,6 +343,29 @@ test('S-406 SD-109 without a webhook endpoint a new message counts once for its 
   expect(await figures()).toEqual(expected)
 })
 
+test('S-406 of two orgs that send at once, only the one with a webhook endpoint writes events, and both are counted', async () => {
+  const [heard, unheard] = [await t.org(), await t.org()]
+  await t.endpoint(heard.org.id)
+  const both = [heard, unheard]
+  const sent = await Promise.all(
+    Array.from({ length: 20 }, (_, i) => t.ask('POST', '/api/v1/emails', { key: both[i % 2]!.keys.live, body: mail })),
+  )
+  expect(sent.map(({ status }) => status)).toEqual(Array(20).fill(200))
+  const rowsOf = async ({ org }: { org: { id: string } }) =>
+    (
+      await t.database.sql(
+        `select (select count(*)::int from events where org_id = $1 and event = 'message.sent') as events,
+           (select coalesce(sum(amount), 0)::int from analytics_counts where org_id = $1) as counted`,
+        [org.id],
+      )
+    )[0]
+  expect(await rowsOf(heard)).toEqual({ events: 10, counted: 0 })
+  expect(await rowsOf(unheard)).toEqual({ events: 0, counted: 10 })
+  for (const { keys } of both) {
+    expect((await read(keys.live, '?days=1')).body.data).toMatchObject([{ ...zeros, sent: 10 }])
+  }
+})
+
 test('S-406 SD-109 the event of a new message counts for its project and tenant without a look at the message', async () => {
   const { org, keys } = await t.org()
   await t.endpoint(org.id)

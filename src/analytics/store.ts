@@ -23,7 +23,6 @@ export type Figure = (typeof figures)[number]
 /** These can happen several times to a message and count once. The others happen once. */
 const countedOnce = "('complained', 'opened', 'clicked', 'unsubscribed')"
 
-const kindCounts = figures.map((kind) => `count(*) filter (where kind = '${kind}') as ${kind}`).join(',\n       ')
 const amounts = figures
   .map((kind) => `coalesce(sum(amount) filter (where kind = '${kind}'), 0) as ${kind}`)
   .join(',\n       ')
@@ -158,20 +157,20 @@ const readFigures = (rolledUp: string): string => `with tail as (
    ), all_figures as (
      select day, job_id, variant, ${columns} from (${rolledUp}) rolled_up
      union all
-     select day, job_id, variant, ${kindCounts}
-     from tail
+     select day, job_id, variant, ${amounts}
+     from (
+       select day, job_id, variant, kind, 1 as amount from tail
+       union all
+       select day, '', '', kind, amount
+       from analytics_counts
+       where org_id = :orgId and environment = :environment and (:tenantId = '' or tenant_id = :tenantId)
+         and (:projectId::text is null or project_id = :projectId) and (:channel::text is null or channel = :channel)
+     ) waiting
      where day >= :from::date
        and (job_id <> '' or (${withOther}))
        and (:job::text is null or job_id = :job)
        and (:variant::text is null or variant = :variant)
      group by 1, 2, 3
-     union all
-     select day, '', '', ${amounts}
-     from analytics_counts
-     where org_id = :orgId and environment = :environment and (:tenantId = '' or tenant_id = :tenantId)
-       and (:projectId::text is null or project_id = :projectId) and (:channel::text is null or channel = :channel)
-       and day >= :from::date and ${withOther}
-     group by 1
    )
    select case when :by = 'day' then to_char(day, 'YYYY-MM-DD') end as day,
      case when :by <> 'day' then nullif(job_id, '') end as job_id,

@@ -16,8 +16,10 @@ export const smsClient = (t: TestService, { org, keys }: Pick<CreatedOrg, 'org' 
   const number = () => `+4479460${String(++count).padStart(5, '0')}`
   return {
     number,
-    send: (body: Record<string, unknown> = {}, key = keys.live) =>
-      t.ask('POST', '/api/v1/sms', { key, body: { from: 'TIDINGS', to: number(), body: 'Hi', ...body } }),
+    send: async (body: Record<string, unknown> = {}, key = keys.live) => {
+      await endpoint
+      return t.ask('POST', '/api/v1/sms', { key, body: { from: 'TIDINGS', to: number(), body: 'Hi', ...body } })
+    },
     /** The id of a sent message. */
     sent: async (body: Record<string, unknown> = {}): Promise<string> => {
       await endpoint

@@ -57,8 +57,8 @@ export type Config = {
   serviceDomain: string
   databaseUrl: string | undefined
   databasePoolSize: number
-  /** How long a call waits for a connection. Not a setting: tests wait longer, because their machine can be busy. */
-  databaseConnectTimeoutMs: number
+  /** How long a call waits for a connection. Only tests set it: their machine can be busy. */
+  databaseConnectTimeoutMs?: number
   /** A streaming replica for requests that only read. */
   databaseReadUrl: string | undefined
   databaseReadMaxLagMs: number
@@ -273,7 +273,6 @@ export const readConfig = (given: NodeJS.ProcessEnv, terminal = process.stderr.i
     serviceDomain: values.SERVICE_DOMAIN ?? 'tidings.test',
     databaseUrl: values.DATABASE_URL,
     databasePoolSize: values.DATABASE_POOL_SIZE ?? 10,
-    databaseConnectTimeoutMs: 5_000,
     databaseReadUrl: values.DATABASE_READ_URL,
     databaseReadMaxLagMs: values.DATABASE_READ_MAX_LAG_MS ?? 10_000,
     dataDir: values.DATA_DIR ?? './.data',
