@@ -46,8 +46,8 @@ test('R-56 a sign-in that finds no free database connection after its mail is an
     const refused: number[] = []
     for (const reply of replies) reply.then(({ status }) => refused.push(status))
     await expect.poll(() => refused.length, { timeout: 30_000 }).toBe(6)
-    await holder.query('rollback')
     expect(refused).toEqual(Array(6).fill(503))
+    await holder.query('rollback')
     const statuses = (await Promise.all(replies)).map(({ status }) => status).sort()
     expect(statuses).toEqual([200, 200, ...Array(6).fill(503)])
   } finally {
