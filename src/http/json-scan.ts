@@ -89,8 +89,6 @@ export const makeScan = (bytes: Buffer, bounds: JsonBounds): ((steps: number) =>
   let values = 1
   let start = 0
   let inString = false
-  /** Steps since the last search in this string. */
-  let sinceSearch = 0
   /** A container was opened, and none of its values has been seen. */
   let isFresh = false
   let root: 'unseen' | 'list' | 'other' | 'closed list' = 'unseen'
@@ -154,29 +152,39 @@ export const makeScan = (bytes: Buffer, bounds: JsonBounds): ((steps: number) =>
     else if (byte === comma) separate()
     else if (byte === quote) {
       inString = true
-      sinceSearch = 0
       const container = depth <= pathSteps ? containers[depth - 1] : undefined
       // The first string of a member is its key.
       if (container) container.keyAt ??= at
     }
   }
 
-  const readStringByte = (byte: number): void => {
-    if (byte === quote) inString = false
-    else if (byte === backslash) at++
-    else if (++sinceSearch === longString) {
-      sinceSearch = 0
-      // One before it, because every step ends with moving on by one.
-      at = Math.min(nextQuote(at), nextBackslash(at)) - 1
-    }
+  /**
+   * Moves past the end of the string, or past a backslash and what it escapes. Returns the number of bytes that were
+   * compared one by one.
+   */
+  const readString = (): number => {
+    const from = at
+    const searchFrom = Math.min(from + longString, bytes.length)
+    let next = from
+    while (next < searchFrom && bytes[next] !== quote && bytes[next] !== backslash) next++
+    const compared = next - from + 1
+    if (next === searchFrom) next = Math.min(nextQuote(next), nextBackslash(next))
+    if (bytes[next] === backslash) next++
+    else inString = false
+    at = next + 1
+    return compared
   }
 
   const read = (steps: number): void => {
-    for (let left = steps; left > 0 && at < bytes.length && !fault; left--) {
-      const byte = bytes[at] as number
-      if (inString) readStringByte(byte)
-      else if (!isSpace(byte)) readByte(byte)
-      at++
+    let left = steps
+    while (left > 0 && at < bytes.length && !fault) {
+      if (inString) left -= readString()
+      else {
+        const byte = bytes[at] as number
+        if (!isSpace(byte)) readByte(byte)
+        at++
+        left--
+      }
     }
   }
 

@@ -6,7 +6,7 @@
 import type { AuditEntry } from '../audit/append.ts'
 import { maxWeight } from '../db/batch.ts'
 import type { Log } from '../ground/log.ts'
-import { type RecordChunk, type Recording, type RecordingChunk, weightOfAll } from './record.ts'
+import { type RecordChunk, type Recording, type RecordingChunk, weightInChunk } from './record.ts'
 
 const longestWaitMs = 1_000
 
@@ -35,6 +35,7 @@ type Needs = { record: RecordChunk; entryOf: (sent: number) => AuditEntry; log: 
 export const startChunks = <R>({ record, entryOf, log, waitMs = longestWaitMs }: Needs): BatchChunks<R> => {
   const results: R[] = []
   let waiting: ItemOutcome<R>[] = []
+  let weight = 0
   let timer: NodeJS.Timeout | undefined
   let storing = Promise.resolve(false)
 
@@ -65,6 +66,7 @@ export const startChunks = <R>({ record, entryOf, log, waitMs = longestWaitMs }:
     timer = undefined
     const taken = waiting
     waiting = []
+    weight = 0
     return taken
   }
 
@@ -76,8 +78,8 @@ export const startChunks = <R>({ record, entryOf, log, waitMs = longestWaitMs }:
   return {
     add: (outcome) => {
       waiting.push(outcome)
-      const recordings = waiting.map(({ recording }) => recording)
-      if (weightOfAll(recordings) > maxWeight) storeWaiting()
+      weight += weightInChunk(outcome.recording)
+      if (weight > maxWeight) storeWaiting()
       else timer ??= setTimeout(storeWaiting, waitMs)
     },
     finish: async (lastOf) => {

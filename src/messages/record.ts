@@ -83,8 +83,7 @@ const weightOf = ({ message: { html, text } }: Recording): number => (html?.leng
 /** The characters that a row is worth besides its content, so that a statement has 200 rows at most. */
 const rowWeight = 40_000
 
-export const weightOfAll = (recordings: readonly Recording[]): number =>
-  recordings.reduce((sum, recording) => sum + weightOf(recording) + rowWeight, 0)
+export const weightInChunk = (recording: Recording): number => weightOf(recording) + rowWeight
 
 export const makeRecordMessages = ({ db, log, audit, idempotency, announce }: Needs) => {
   const insert = async (runner: Pick<Tx, 'row'>, batch: Recording[]): Promise<Inserted> => {
@@ -183,7 +182,7 @@ export const makeRecordMessages = ({ db, log, audit, idempotency, announce }: Ne
 
   const chunks = makeStepBatcher<RecordingChunk, boolean[]>({
     name: 'messages.record_chunk',
-    weight: ({ recordings }) => weightOfAll(recordings),
+    weight: ({ recordings }) => recordings.reduce((sum, recording) => sum + weightInChunk(recording), 0),
     run: async (batch) => {
       const recordings = batch.flatMap(asBatch)
       let stored = batch.map((chunk) => chunk.recordings.map(() => true))

@@ -270,7 +270,7 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
   const reserveAll = async (drafts: PlacedDraft<D>[], id: string): Promise<ReservedItem<D>[]> => {
     const [first] = drafts
     if (!first) return []
-    const prices = await Promise.all(drafts.map(async ({ draft }) => batchPart(await channel.priceOf(draft))))
+    const prices = (await Promise.all(drafts.map(({ draft }) => channel.priceOf(draft)))).map(batchPart)
     const parts = Object.fromEntries(
       drafts.map(({ draft }, i) => [draft.id, partOf({ ...spendBy(draft), ...(prices[i] as Price) })]),
     )
