@@ -20,14 +20,17 @@ export const presentTree: Tree = { folder: presentRelease, name: 'the present tr
 /** The names that programs had in earlier commits. */
 const formerNames: Record<string, string> = { 'bench/servers/service.ts': 'bench/servers/house.ts' }
 
+/** The Node flags with which `npm start` runs the service of the tree in that folder. */
+export const flagsOf = async (folder: string): Promise<string[]> =>
+  (await import(pathToFileURL(join(folder, 'bin', 'flags.js')).href)).serviceFlags
+
 /** Throws an error whose message is for the user. */
 export const openTree = async (named: string, folder: string): Promise<Tree> => {
   const extracted = await extractRelease(named, folder)
   if ('skipped' in extracted) throw new Error(extracted.skipped)
   const args = ['rev-parse', '--short=7', `${named}^{commit}`]
   const { stdout } = await promisify(execFile)('git', args, { cwd: presentRelease })
-  const flags = await import(pathToFileURL(join(folder, 'bin', 'flags.js')).href)
-  return { folder, name: stdout.trim(), serviceFlags: flags.serviceFlags }
+  return { folder, name: stdout.trim(), serviceFlags: await flagsOf(folder) }
 }
 
 /** The same program in another tree, or undefined if that tree does not have it. */

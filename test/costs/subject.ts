@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { mkdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { serviceFlags } from '../../bin/flags.js'
+import { flagsOf } from '../../bench/tree.ts'
 import { until } from '../start/launched.ts'
 import type { CpuProfile, HeapNode } from './parts.ts'
 
@@ -59,6 +59,7 @@ export const startSubject = async ({ name, folder, databaseUrl, workFolder, prof
     FIRST_RUN_FILE: firstRunFile,
     PORT: String(port),
   }
+  const serviceFlags = await flagsOf(folder)
   let errors = ''
   const launch = (part: 'api' | 'worker'): ChildProcess => {
     const child = fork(join(folder, 'src', 'main.ts'), [part], {
