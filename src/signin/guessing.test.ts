@@ -100,7 +100,7 @@ describe('R-56 guessing a password', () => {
       'service_device',
       device
         .split('~')
-        .map((value) => `x${value.slice(1)}`)
+        .map((value) => `${value.startsWith('x') ? 'y' : 'x'}${value.slice(1)}`)
         .join('~'),
     )
     expect(flat(await logIn(tampered, email))).toEqual(blocked)
