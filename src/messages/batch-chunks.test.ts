@@ -52,11 +52,12 @@ describe('the messages of a batch', () => {
   test('that are large are stored in several statements', async () => {
     const { chunks, record } = recorder()
     const batch = startChunks<string>({ record, entryOf, log: silentLog(), waitMs: 60_000 })
-    for (const id of ['a', 'b', 'c']) batch.add(outcome(id, { characters: 5_000_000 }))
+    for (const id of ['a', 'b', 'c', 'd', 'e']) batch.add(outcome(id, { characters: 5_000_000 }))
     await batch.finish(lastOf)
     expect(chunks.map(({ ids, count }) => [ids, count])).toEqual([
       [['a', 'b'], 2],
-      [['c'], 1],
+      [['c', 'd'], 2],
+      [['e'], 1],
     ])
   })
 
