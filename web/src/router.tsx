@@ -1,4 +1,4 @@
-import { QueryCache, QueryClient } from '@tanstack/react-query'
+import type { QueryClient } from '@tanstack/react-query'
 import {
   createRootRouteWithContext,
   createRoute,
@@ -7,7 +7,7 @@ import {
   Outlet,
   redirect,
 } from '@tanstack/react-router'
-import { ApiError } from './api/api-error.ts'
+import { queryClient } from './api/query-client.ts'
 import { sessionQuery } from './api/session.ts'
 import type { PageDefinition } from './pages/define-page.ts'
 import { pages } from './pages/registry.ts'
@@ -16,25 +16,6 @@ import { loadView } from './shell/load-view.ts'
 import { NotFound, PageError } from './shell/page-error.tsx'
 import { Shell } from './shell/shell.tsx'
 import { PageSkeleton } from './ui/skeleton.tsx'
-
-/** A refusal stays one, so only lost connections and faults of the service are tried again. */
-const retry = (count: number, error: unknown): boolean =>
-  count < 3 && !(error instanceof ApiError && error.status < 500)
-
-/** An organisation that is closed to the session while somebody works in it shows so. */
-const noticeClosed = (error: unknown): void => {
-  if (error instanceof ApiError && error.code === 'SSO_REQUIRED') {
-    void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey })
-  }
-}
-
-export const queryClient: QueryClient = new QueryClient({
-  queryCache: new QueryCache({ onError: noticeClosed }),
-  defaultOptions: {
-    queries: { retry, staleTime: 5_000, refetchIntervalInBackground: false },
-    mutations: { networkMode: 'always' },
-  },
-})
 
 const rootRoute = createRootRouteWithContext<{ queryClient: QueryClient }>()({
   component: Outlet,
@@ -47,9 +28,9 @@ const appRoute = createRoute({
   component: Shell,
   beforeLoad: async ({ context, location }) => {
     const session = await context.queryClient.ensureQueryData(sessionQuery)
-    if (!session.user) throw redirect({ to: '/login' as never, search: { redirect_to: location.href } as never })
+    if (!session.user) throw redirect({ to: '/login', search: { redirect_to: location.href } })
     const nowhere = !session.active_org && !session.closed_org
-    if (nowhere && location.pathname !== '/orgs/new') throw redirect({ to: '/orgs/new' as never })
+    if (nowhere && location.pathname !== '/orgs/new') throw redirect({ to: '/orgs/new' })
   },
 })
 

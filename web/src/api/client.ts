@@ -1,10 +1,9 @@
 /** The client of the dashboard's routes. Its types come from the routes themselves: `npm run docs` updates them. */
 import createClient from 'openapi-fetch'
 import { errorOf, readingFault } from './api-error.ts'
+import { signInPrompt, stepUpPrompt } from './prompt.ts'
 import type { paths } from './schema.gen.ts'
 import { send } from './send.ts'
-import { askToSignIn } from './session-expired.ts'
-import { askToStepUp } from './step-up.ts'
 
 const codeOf = async (response: Response): Promise<unknown> => {
   const body: unknown = await response
@@ -17,8 +16,8 @@ const codeOf = async (response: Response): Promise<unknown> => {
 /** What the person is asked before the request is repeated. */
 const promptFor = async (request: Request, response: Response): Promise<(() => Promise<boolean>) | undefined> => {
   if (!new URL(request.url).pathname.startsWith('/api/internal')) return undefined
-  if (response.status === 401) return askToSignIn
-  return response.status === 403 && (await codeOf(response)) === 'STEP_UP_REQUIRED' ? askToStepUp : undefined
+  if (response.status === 401) return signInPrompt.ask
+  return response.status === 403 && (await codeOf(response)) === 'STEP_UP_REQUIRED' ? stepUpPrompt.ask : undefined
 }
 
 /** A session that ended, or that is not enough, asks in place. The request is then repeated. */

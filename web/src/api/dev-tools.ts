@@ -1,5 +1,5 @@
 /** Calls the development tools. They are no routes of the dashboard, so their types are written here. */
-import { askJson } from '../../../api/send.ts'
+import { askJson } from './send.ts'
 
 export type OutboxEntry = {
   id: string

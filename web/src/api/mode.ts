@@ -1,6 +1,6 @@
 /** Live or test. Lists show one of them at a time, and what is created belongs to it. */
 import { useSyncExternalStore } from 'react'
-import { queryClient } from '../router.tsx'
+import { queryClient } from './query-client.ts'
 
 export type Mode = 'live' | 'test'
 

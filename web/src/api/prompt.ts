@@ -3,7 +3,7 @@ import { useSyncExternalStore } from 'react'
 
 type Waiting = { promise: Promise<boolean>; resolve: (done: boolean) => void }
 
-export const makePrompt = () => {
+const makePrompt = () => {
   let waiting: Waiting | undefined
   let enabled = false
   const listeners = new Set<() => void>()
@@ -36,3 +36,9 @@ export const makePrompt = () => {
     useAsked: (): boolean => useSyncExternalStore(subscribe, () => waiting !== undefined),
   }
 }
+
+/** Asks a person whose session ended to sign in again. Public pages have no session that could end. */
+export const signInPrompt = makePrompt()
+
+/** Asks a person for their own password and codes, if an identity provider opened the session for one organisation only. */
+export const stepUpPrompt = makePrompt()

@@ -1,13 +1,13 @@
 /** A page states its place in the dashboard. Its view is loaded when somebody opens it. */
 import type { ComponentType } from 'react'
 import type { Gate } from '../api/gate.ts'
-import type { RailId } from '../shell/rail-map.ts'
+import type { RailId } from './rail-map.ts'
 
 export type PageDefinition = {
   /** With parameters after a dollar sign: `/messages/$id`. */
   path: string
   title: string
-  /** `public` pages need no session and have no rail. */
+  /** Pages of the app need a session and have the rail. Public ones have neither. */
   area: 'app' | 'public'
   /** The entry of the rail that leads here. Pages without one, such as details, are reached from other pages. */
   rail?: RailId
@@ -22,4 +22,8 @@ export type PageDefinition = {
   load: () => Promise<{ default: ComponentType }>
 }
 
-export const definePage = (page: PageDefinition): PageDefinition => page
+/** A page is one of the app unless it says that it is public. */
+export const definePage = (page: Omit<PageDefinition, 'area'> & { area?: 'public' }): PageDefinition => ({
+  area: 'app',
+  ...page,
+})

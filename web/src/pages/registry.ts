@@ -1,6 +1,7 @@
 /** Every page of the dashboard: each `page.ts` under this folder, found when the dashboard is built. */
-import type { RailId } from '../shell/rail-map.ts'
+
 import type { PageDefinition } from './define-page.ts'
+import type { RailId } from './rail-map.ts'
 
 const found = import.meta.glob<{ default: PageDefinition }>('./**/page.ts', { eager: true })
 

@@ -1,32 +1,26 @@
-import { useQueryClient } from '@tanstack/react-query'
 import { ArrowLeft, RotateCw } from 'lucide-react'
-import { type ReactNode, useState } from 'react'
-import { api, unwrap } from '../../../api/client.ts'
-import { webhooks } from '../../../strings/webhooks.ts'
-import { StatusDot } from '../../../ui/badge.tsx'
-import { Button } from '../../../ui/button.tsx'
-import { CodeBlock } from '../../../ui/code-block.tsx'
-import { Copyable } from '../../../ui/copy-button.tsx'
-import { DetailList, type Fact } from '../../../ui/detail-list.tsx'
-import { EmptyState } from '../../../ui/empty-state.tsx'
-import { ErrorNote } from '../../../ui/error-note.tsx'
-import { OpenedDetail } from '../../../ui/opened-detail.tsx'
-import { RelativeTime } from '../../../ui/relative-time.tsx'
-import { Select } from '../../../ui/select.tsx'
-import { type Column, Table } from '../../../ui/table.tsx'
-import { Timeline } from '../../../ui/timeline.tsx'
-import { toast, toastError } from '../../../ui/toasts.tsx'
-import { useFilters } from '../../../ui/use-filters.ts'
-import { useOpened } from '../../../ui/use-opened.ts'
-import { Pairs } from '../../messages/pairs.tsx'
-import {
-  type Delivery,
-  type DeliveryDetail,
-  deliveryTones,
-  readAgainMs,
-  readDelivery,
-  useDeliveries,
-} from './webhook-data.ts'
+import type { ReactNode } from 'react'
+import { api, unwrap } from '../api/client.ts'
+import { webhooks } from '../strings/webhooks.ts'
+import { StatusDot } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
+import { CodeBlock } from '../ui/code-block.tsx'
+import { Copyable } from '../ui/copy-button.tsx'
+import { DetailList, type Fact } from '../ui/detail-list.tsx'
+import { EmptyState } from '../ui/empty-state.tsx'
+import { ListTable } from '../ui/list-table.tsx'
+import { Pairs } from '../ui/pairs.tsx'
+import { RelativeTime } from '../ui/relative-time.tsx'
+import { useOpened } from '../ui/resource.ts'
+import { OpenedDetail } from '../ui/resource-list.tsx'
+import { optionsOf, Select } from '../ui/select.tsx'
+import type { Column } from '../ui/table.tsx'
+import { timeColumn } from '../ui/time-column.tsx'
+import { Timeline } from '../ui/timeline.tsx'
+import { toastError } from '../ui/toasts.tsx'
+import { useFilters } from '../ui/use-filters.ts'
+import { useSave } from '../ui/use-save.ts'
+import { type Delivery, type DeliveryDetail, deliveryById, deliveryTones, useDeliveries } from './delivery-data.ts'
 
 const words = webhooks.deliveries
 
@@ -44,12 +38,7 @@ const columns: Column<Delivery>[] = [
     align: 'right',
     cell: ({ attempt_count, max_attempts }) => `${attempt_count} / ${max_attempts}`,
   },
-  {
-    id: 'created',
-    header: words.columns.created,
-    align: 'right',
-    cell: ({ created_at }) => <RelativeTime at={created_at} />,
-  },
+  timeColumn('created_at', words.columns.created, { align: 'right' }),
 ]
 
 type Attempt = Delivery['attempts'][number]
@@ -73,29 +62,22 @@ const Attempts = ({ attempts }: { attempts: readonly Attempt[] }) => (
 )
 
 const Replay = ({ delivery, onReplayed }: { delivery: Delivery; onReplayed: (id: string) => void }) => {
-  const client = useQueryClient()
-  const [busy, setBusy] = useState(false)
-  const replay = async () => {
-    setBusy(true)
-    try {
-      const params = { path: { id: delivery.id } }
-      const { delivery_id } = await unwrap(api.POST('/api/internal/webhook-deliveries/{id}/replay', { params }))
-      await client.invalidateQueries({ queryKey: ['webhook-deliveries'] })
-      toast(words.replayed)
-      onReplayed(delivery_id)
-    } catch (error) {
-      toastError(error)
-    } finally {
-      setBusy(false)
-    }
-  }
+  const { save, busy } = useSave(
+    () => unwrap(api.POST('/api/internal/webhook-deliveries/{id}/replay', { params: { path: { id: delivery.id } } })),
+    {
+      message: words.replayed,
+      done: ({ delivery_id }) => onReplayed(delivery_id),
+      refreshes: [['webhook-deliveries']],
+      failed: toastError,
+    },
+  )
   return (
     <Button
       gate="requireDeveloperSession"
       busy={busy}
       reason={delivery.status === 'pending' ? words.pendingReason : undefined}
       icon={<RotateCw aria-hidden className="size-3.5" />}
-      onClick={() => void replay()}
+      onClick={() => save()}
     >
       {words.replay}
     </Button>
@@ -145,7 +127,7 @@ const Sent = ({ headers, payload }: Pick<DeliveryDetail, 'headers' | 'payload'>)
 }
 
 const OpenDelivery = ({ id, onOpen }: { id: string; onOpen: (id: string) => void }) => {
-  const opened = useOpened(['webhook-deliveries'], readDelivery, { id, refetchInterval: readAgainMs })
+  const opened = useOpened(deliveryById, id)
   return (
     <div className="flex flex-col gap-4">
       <div className="flex flex-wrap items-center justify-between gap-2">
@@ -178,19 +160,16 @@ type BrowserProps = {
 }
 
 /** A list of deliveries, and one of them with its attempts and what was sent. */
-export const DeliveryBrowser = ({ list: { rows, error, more }, opened, onOpen, filters, emptyHelp }: BrowserProps) => {
+export const DeliveryBrowser = ({ list, opened, onOpen, filters, emptyHelp }: BrowserProps) => {
   if (opened !== '') return <OpenDelivery key={opened} id={opened} onOpen={onOpen} />
   return (
     <div className="flex flex-col gap-3">
       {filters}
-      <ErrorNote error={error} />
-      <Table
+      <ListTable
         label={words.title}
+        list={list}
         columns={columns}
-        rows={error ? [] : rows}
-        rowKey={({ id }) => id}
         onOpen={({ id }) => onOpen(id)}
-        more={more}
         empty={<EmptyState title={words.empty}>{emptyHelp}</EmptyState>}
       />
     </div>
@@ -210,10 +189,7 @@ export const Deliveries = ({ endpointId }: { endpointId: string }) => {
           aria-label={words.status}
           value={status}
           onValue={(value) => change({ status: value })}
-          options={[
-            { value: '', label: words.every },
-            ...Object.entries(words.statuses).map(([value, label]) => ({ value, label })),
-          ]}
+          options={[{ value: '', label: words.every }, ...optionsOf(words.statuses)]}
         />
       }
     />

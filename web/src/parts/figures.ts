@@ -1,10 +1,10 @@
 /** The figures of messages: what the routes return, and how charts and files show them. */
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { api, unwrap } from '../../api/client.ts'
-import type { components, paths } from '../../api/schema.gen.ts'
-import { type Mode, useMode } from '../../shell/mode.ts'
-import { analytics } from '../../strings/analytics.ts'
-import type { Series } from '../../ui/chart.tsx'
+import { api, unwrap } from '../api/client.ts'
+import { type Mode, useMode } from '../api/mode.ts'
+import type { components, paths } from '../api/schema.gen.ts'
+import { analytics } from '../strings/analytics.ts'
+import type { Series } from '../ui/plot.tsx'
 
 export type FiguresRow = components['schemas']['AnalyticsRow']
 export type Figure = keyof typeof analytics.figures

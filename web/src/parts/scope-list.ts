@@ -1,5 +1,5 @@
 /** The scopes, grouped for the form. The type makes the compiler name one that is missing. */
-import type { components } from '../../../api/schema.gen.ts'
+import type { components } from '../api/schema.gen.ts'
 
 export type Scope = NonNullable<components['schemas']['PatchKey']['scopes']>[number]
 

@@ -1,6 +1,6 @@
 import { queryOptions, useQueryClient } from '@tanstack/react-query'
-import { api, unwrap } from '../../../api/client.ts'
-import type { operations } from '../../../api/schema.gen.ts'
+import { api, unwrap } from '../api/client.ts'
+import type { operations } from '../api/schema.gen.ts'
 
 export type SsoSettings = operations['getApiInternalSso']['responses'][200]['content']['application/json']
 export type SsoChange = operations['putApiInternalSso']['requestBody']['content']['application/json']
@@ -16,11 +16,6 @@ export const usePutSso = () => {
   return async (body: SsoChange): Promise<void> => {
     client.setQueryData(ssoQuery.queryKey, await unwrap(api.PUT('/api/internal/sso', { body })))
   }
-}
-
-export const useReloadSso = () => {
-  const client = useQueryClient()
-  return () => client.invalidateQueries({ queryKey: ssoQuery.queryKey })
 }
 
 /** Each step has the settings, and the protocol that is configured or chosen. */

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
-import { api, unwrap } from '../../api/client.ts'
-import type { components } from '../../api/schema.gen.ts'
-import { everyRow } from '../../ui/every-row.ts'
-import { type ListPage, usePages } from '../../ui/use-pages.ts'
+import { api, unwrap } from '../api/client.ts'
+import type { components } from '../api/schema.gen.ts'
+import { everyRow } from '../ui/every-row.ts'
+import { type ListPage, pageOf, usePages } from '../ui/use-pages.ts'
 
 export type Template = components['schemas']['Template']
 export type TemplatePreview = components['schemas']['TemplatePreview']
@@ -10,7 +10,7 @@ export type Channel = Template['channel']
 
 /** A page is small because it has the whole content of each template. */
 const readPage = async (channel: string, cursor: string | undefined): Promise<ListPage<Template>> => {
-  const query = { limit: '25', ...(cursor && { cursor }), ...(channel && { channel: channel as Channel }) }
+  const query = { ...pageOf(cursor, 25), ...(channel && { channel: channel as Channel }) }
   return (await unwrap(api.GET('/api/internal/templates', { params: { query } }))) as ListPage<Template>
 }
 

@@ -1,4 +1,4 @@
-import { analytics } from '../../strings/analytics.ts'
+import { analytics } from '../strings/analytics.ts'
 import { type Figure, type FiguresRow, totalOf } from './figures.ts'
 
 const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 2 })

@@ -1,11 +1,12 @@
 /** Why an organisation is closed to this session, and the way in. */
+
+import { stepUpPrompt } from '../api/prompt.ts'
 import { useSession } from '../api/session.ts'
-import { askToStepUp } from '../api/step-up.ts'
-import { ssoAddress } from '../pages/sign-in/steps/sso-address.ts'
+import { LeaveOrg } from '../parts/leave-org.tsx'
+import { ssoAddress } from '../parts/sign-in/sso-address.ts'
 import { shell } from '../strings/shell.ts'
 import { Button, buttonClasses } from '../ui/button.tsx'
 import { Page } from '../ui/templates.tsx'
-import { LeaveOrg } from './leave-org.tsx'
 import { useSwitchOrg } from './org-switcher.tsx'
 
 type Refusal = { code: string; login_url?: string | undefined; exemption_needed?: true | undefined }
@@ -14,7 +15,7 @@ type Refusal = { code: string; login_url?: string | undefined; exemption_needed?
 export const WayIn = ({ refusal, back }: { refusal: Refusal; back: string }) => {
   if (refusal.code === 'STEP_UP_REQUIRED') {
     return (
-      <Button look="primary" onClick={() => void askToStepUp()}>
+      <Button look="primary" onClick={() => void stepUpPrompt.ask()}>
         {shell.stepUpNow}
       </Button>
     )

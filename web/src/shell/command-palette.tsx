@@ -1,15 +1,17 @@
 import { Dialog } from '@base-ui/react/dialog'
 import { useNavigate } from '@tanstack/react-router'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { useRef, useState } from 'react'
+import { setMode, useMode } from '../api/mode.ts'
 import { useOrg, useSession } from '../api/session.ts'
-import '../pages/messages/find-messages.ts'
 import { pageOf } from '../pages/registry.ts'
+import { messages } from '../strings/messages.ts'
 import { shell } from '../strings/shell.ts'
 import { setTheme } from '../ui/theme.ts'
-import { type Command, findCommands } from './commands.ts'
-import { setMode, useMode } from './mode.ts'
+import { findMessages } from './find-messages.ts'
 import { useSwitchOrg } from './org-switcher.tsx'
 import { useEntries } from './rail.tsx'
+
+type Command = { id: string; group: string; label: string; hint?: string; run: () => void | Promise<void> }
 
 type Props = { onClose: () => void; onHelp: () => void }
 
@@ -44,19 +46,11 @@ const useOwnCommands = ({ onHelp }: Props): Command[] => {
 }
 
 const useFound = (typed: string): Command[] => {
-  const [found, setFound] = useState<Command[]>([])
-  useEffect(() => {
-    const controller = new AbortController()
-    const timer = setTimeout(async () => {
-      const commands = await findCommands(typed.trim(), controller.signal)
-      if (!controller.signal.aborted) setFound(commands)
-    }, 120)
-    return () => {
-      clearTimeout(timer)
-      controller.abort()
-    }
-  }, [typed])
-  return found
+  const navigate = useNavigate()
+  const found = findMessages(typed.trim())
+  if (!found) return []
+  const { search, ...shown } = found
+  return [{ ...shown, group: messages.findGroup, run: () => navigate({ to: '/messages', search }) }]
 }
 
 const matches = (label: string, typed: string): boolean =>
@@ -73,7 +67,7 @@ const CommandPalette = (props: Props) => {
   const list = useRef<HTMLDivElement>(null)
   const own = useOwnCommands(props)
   const found = useFound(typed)
-  const shown = useMemo(() => [...found, ...own.filter(({ label }) => matches(label, typed))], [found, own, typed])
+  const shown = [...found, ...own.filter(({ label }) => matches(label, typed))]
   const current = Math.min(at, shown.length - 1)
   const run = (command: Command | undefined): void => {
     if (!command) return

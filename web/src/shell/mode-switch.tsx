@@ -1,5 +1,5 @@
+import { type Mode, setMode, useMode } from '../api/mode.ts'
 import { shell } from '../strings/shell.ts'
-import { type Mode, setMode, useMode } from './mode.ts'
 
 const modes: readonly Mode[] = ['live', 'test']
 

@@ -16,10 +16,10 @@ import {
 } from 'lucide-react'
 import { useEffect, useRef } from 'react'
 import { useDevTools } from '../api/use-dev-tools.ts'
+import { type RailEntry, type RailGroup, type RailId, railEntries } from '../pages/rail-map.ts'
 import { pageOf } from '../pages/registry.ts'
 import { shell } from '../strings/shell.ts'
 import { Tooltip } from '../ui/tooltip.tsx'
-import { type RailEntry, type RailGroup, type RailId, railEntries } from './rail-map.ts'
 
 const icons: Record<RailGroup, LucideIcon> = {
   overview: House,

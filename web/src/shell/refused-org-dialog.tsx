@@ -1,7 +1,7 @@
+import { LeaveOrg } from '../parts/leave-org.tsx'
 import { shell } from '../strings/shell.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { WayIn } from './closed-org.tsx'
-import { LeaveOrg } from './leave-org.tsx'
 import { type RefusedOrg, showRefusedOrg } from './refused-org.ts'
 
 /** After a switch that was refused. The person stays in the organisation where they were. */

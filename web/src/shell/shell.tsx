@@ -2,15 +2,15 @@ import { Dialog } from '@base-ui/react/dialog'
 import { Outlet, useLocation } from '@tanstack/react-router'
 import { Menu as MenuIcon, Search } from 'lucide-react'
 import { lazy, Suspense, useEffect, useState } from 'react'
+import { useMode } from '../api/mode.ts'
+import { signInPrompt } from '../api/prompt.ts'
 import { useSession } from '../api/session.ts'
-import { enableSignInPrompt, useSignInAsked } from '../api/session-expired.ts'
+import { StepUpPrompt } from '../parts/sign-in/step-up-prompt.tsx'
 import { shell } from '../strings/shell.ts'
 import { PageSkeleton } from '../ui/skeleton.tsx'
-import { useMode } from './mode.ts'
 import { setRailNarrow, useRailNarrow } from './rail-width.ts'
 import { useRefusedOrg } from './refused-org.ts'
 import { IconPanel, SidePanel } from './side-panel.tsx'
-import { StepUpPrompt } from './step-up-prompt.tsx'
 import { Strips } from './strips.tsx'
 import { useShortcuts } from './use-shortcuts.ts'
 
@@ -59,7 +59,7 @@ export const Shell = () => {
   const [panel, setPanel] = useState<'palette' | 'keys' | undefined>()
   const [railOpen, setRailOpen] = useState(false)
   const { pathname } = useLocation()
-  const asked = useSignInAsked()
+  const asked = signInPrompt.useAsked()
   const refused = useRefusedOrg()
   const { closed_org: closed } = useSession()
   const narrow = useRailNarrow()
@@ -68,8 +68,8 @@ export const Shell = () => {
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page closes the rail of a narrow screen
   useEffect(() => setRailOpen(false), [pathname])
   useEffect(() => {
-    enableSignInPrompt(true)
-    return () => enableSignInPrompt(false)
+    signInPrompt.enable(true)
+    return () => signInPrompt.enable(false)
   }, [])
   const search = () => {
     setRailOpen(false)

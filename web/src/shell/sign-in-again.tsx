@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
+import { signInPrompt } from '../api/prompt.ts'
 import { sessionQuery } from '../api/session.ts'
-import { answerSignIn } from '../api/session-expired.ts'
-import { SignInSteps } from '../pages/sign-in/sign-in-steps.tsx'
+import { SignInSteps } from '../parts/sign-in/sign-in-steps.tsx'
 import { shell } from '../strings/shell.ts'
 import { Dialog } from '../ui/dialog.tsx'
 
@@ -9,11 +9,16 @@ import { Dialog } from '../ui/dialog.tsx'
 const SignInAgain = () => {
   const client = useQueryClient()
   return (
-    <Dialog open onClose={() => answerSignIn(false)} title={shell.signInAgain} description={shell.signInAgainWhy}>
+    <Dialog
+      open
+      onClose={() => signInPrompt.answer(false)}
+      title={shell.signInAgain}
+      description={shell.signInAgainWhy}
+    >
       <div className="flex flex-col gap-4">
         <SignInSteps
           onDone={async () => {
-            answerSignIn(true)
+            signInPrompt.answer(true)
             await client.invalidateQueries({ queryKey: sessionQuery.queryKey })
           }}
         />

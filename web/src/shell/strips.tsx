@@ -1,9 +1,9 @@
 import { CloudOff, FlaskConical, OctagonAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useReachable } from '../api/connection.ts'
+import { useMode } from '../api/mode.ts'
 import { useOrg } from '../api/session.ts'
 import { shell } from '../strings/shell.ts'
-import { useMode } from './mode.ts'
 import { useReconnect } from './use-reconnect.ts'
 
 const Strip = ({ look, icon, children }: { look: string; icon: ReactNode; children: ReactNode }) => (

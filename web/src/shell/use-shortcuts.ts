@@ -1,8 +1,8 @@
 /** ⌘K, `/`, `?`, and `g` followed by the letter of a page. */
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
+import { railEntries } from '../pages/rail-map.ts'
 import { pageOf } from '../pages/registry.ts'
-import { railEntries } from './rail-map.ts'
 
 /** The target of an event from a shadow root is its host, so the path says where the person types. */
 const isTyping = (event: KeyboardEvent): boolean => {

@@ -1,4 +1,4 @@
-import { LoaderCircle } from 'lucide-react'
+import { LoaderCircle, Plus } from 'lucide-react'
 import type { ComponentProps, ReactNode } from 'react'
 import { type Gate, useRefusal } from '../api/can.ts'
 import { classes } from './classes.ts'
@@ -75,4 +75,9 @@ export const IconButton = ({ label, ...props }: Omit<ButtonProps, 'children'> & 
   <Tooltip text={label}>
     <Button look="quiet" aria-label={label} {...props} className={classes('w-8 px-0!', props.className)} />
   </Tooltip>
+)
+
+/** The button that makes another one of a list. */
+export const AddButton = (props: Pick<ButtonProps, 'gate' | 'onClick' | 'children'>) => (
+  <Button look="primary" icon={<Plus aria-hidden className="size-4" />} {...props} />
 )

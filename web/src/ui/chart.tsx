@@ -2,22 +2,7 @@
 import { useState } from 'react'
 import { ui } from '../strings/ui.ts'
 import { Button } from './button.tsx'
-import { Plot } from './plot.tsx'
-
-export type Series = {
-  label: string
-  /** Sent, delivered, bounced and complained have the same colours everywhere. */
-  color: 'sent' | 'delivered' | 'bounced' | 'complained' | 'opened' | 'clicked' | 'unsubscribed'
-  values: readonly number[]
-}
-
-export type ChartProps = {
-  label: string
-  /** UTC days, such as `2026-01-15`. */
-  days: readonly string[]
-  series: readonly Series[]
-  height?: number
-}
+import { type ChartProps, Plot } from './plot.tsx'
 
 const Figures = ({ days, series, label }: ChartProps) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region has to be reachable by keyboard

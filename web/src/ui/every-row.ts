@@ -1,5 +1,5 @@
 /** Reads the pages of a list one after the other, for choices in forms. */
-import type { ListPage } from './use-pages.ts'
+import { type ListPage, pageOf } from './use-pages.ts'
 
 type Load<Row> = (cursor: string | undefined) => Promise<ListPage<Row>>
 
@@ -22,6 +22,4 @@ export const readRows = async <Row>(
 export const everyRow = async <Row>(load: Load<Row>): Promise<Row[]> => (await readRows(load)).rows
 
 /** The query of a page that is as long as possible. */
-export const longPage = (cursor: string | undefined) => ({
-  params: { query: { limit: '100', ...(cursor && { cursor }) } },
-})
+export const longPage = (cursor: string | undefined) => ({ params: { query: pageOf(cursor, 100) } })

@@ -1,5 +1,5 @@
 import { lazy, Suspense } from 'react'
-import type { ChartProps } from './chart.tsx'
+import type { ChartProps } from './plot.tsx'
 import { Bar, Loading } from './skeleton.tsx'
 
 const Chart = lazy(() => import('./chart.tsx'))

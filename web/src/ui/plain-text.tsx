@@ -1,4 +1,4 @@
-import { beginningOf, RestNote } from '../../ui/long-text.tsx'
+import { beginningOf, RestNote } from './long-text.tsx'
 
 export const PlainText = ({ text }: { text: string }) => (
   <div className="rounded-md border bg-surface">

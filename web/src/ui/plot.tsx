@@ -3,8 +3,22 @@ import './known-language.ts'
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import uPlot from 'uplot'
 import { ui } from '../strings/ui.ts'
-import type { ChartProps, Series } from './chart.tsx'
 import { useTheme } from './theme.ts'
+
+export type Series = {
+  label: string
+  /** Sent, delivered, bounced and complained have the same colours everywhere. */
+  color: 'sent' | 'delivered' | 'bounced' | 'complained' | 'opened' | 'clicked' | 'unsubscribed'
+  values: readonly number[]
+}
+
+export type ChartProps = {
+  label: string
+  /** UTC days, such as `2026-01-15`. */
+  days: readonly string[]
+  series: readonly Series[]
+  height?: number
+}
 
 const daySeconds = 86_400
 const defaultHeight = 220

@@ -1,9 +1,10 @@
 import { Download } from 'lucide-react'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { ui } from '../strings/ui.ts'
 import { Button } from './button.tsx'
 import { Checkbox } from './checkbox.tsx'
 import { CopyButton } from './copy-button.tsx'
+import { Dialog } from './dialog.tsx'
 import { download } from './download.ts'
 
 type Props = {
@@ -44,5 +45,32 @@ export const SecretOnce = ({ name, secret, fileName, onStored }: Props) => {
         </Button>
       </div>
     </div>
+  )
+}
+
+type SecretDialogProps = Omit<Props, 'secret' | 'onStored'> & {
+  open: boolean
+  onClose: () => void
+  title: string
+  /** The title once there is a secret. */
+  createdTitle: string
+  wide?: boolean
+  /** The form. It shows the secret of what it has made. */
+  children: (onCreated: (secret: string) => void, close: () => void) => ReactNode
+}
+
+/** A form, and then the secret of what it has made, which is shown only here. */
+export const SecretDialog = (props: SecretDialogProps) => {
+  const { open, onClose, title, createdTitle, wide, children, ...once } = props
+  const [secret, setSecret] = useState<string>()
+  const close = () => {
+    setSecret(undefined)
+    onClose()
+  }
+  const isMade = secret !== undefined
+  return (
+    <Dialog open={open} onClose={close} title={isMade ? createdTitle : title} locked={isMade} wide={wide}>
+      {isMade ? <SecretOnce {...once} secret={secret} onStored={close} /> : open && children(setSecret, close)}
+    </Dialog>
   )
 }

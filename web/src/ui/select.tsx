@@ -5,6 +5,9 @@ import { controlClasses } from './input.tsx'
 
 export type Option = { value: string; label: string; disabled?: boolean }
 
+export const optionsOf = (labels: Record<string, string>): Option[] =>
+  Object.entries(labels).map(([value, label]) => ({ value, label }))
+
 type Props = Omit<ComponentProps<'select'>, 'onChange'> & {
   options: readonly Option[]
   onValue?: (value: string) => void

@@ -20,7 +20,7 @@ export const useFilters = <D extends Values>(defaults: D): [D, (change: Partial<
   }
   const change = (changed: Partial<D>): void => {
     const next = (now: Values): Values => merged(changed, now)
-    void navigate({ to: '.', search: next as never, replace: true, resetScroll: false })
+    void navigate({ to: '.', search: next, replace: true, resetScroll: false })
   }
   return [values, change]
 }

@@ -3,6 +3,12 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 
 export type ListPage<Row> = { data: Row[]; has_more: boolean; next_cursor: string | null }
 
+/** The query of a page, for a list without filters of its own. */
+export const pageOf = (cursor: string | undefined, limit: number) => ({
+  limit: String(limit),
+  ...(cursor && { cursor }),
+})
+
 /** A list keeps this many pages. Older ones are dropped, so that a long list takes no more memory than a short one. */
 const maxPages = 10
 
@@ -11,12 +17,20 @@ type Start = { cursor: string | undefined; before: Start | undefined }
 
 const first: Start = { cursor: undefined, before: undefined }
 
-/** `load` gets the cursor of a page, which is undefined for the first one. */
+type Paging = { has: boolean; busy: boolean; load: () => void }
+
+/** `rows` are undefined while the first page loads. */
+export type List<Row> = { rows: Row[] | undefined; error: unknown; more: Paging & { earlier: Paging } }
+
+/**
+ * `load` gets the cursor of a page, which is undefined for the first one. `last` is the page that was loaded last, for what
+ * a list has besides its rows.
+ */
 export const usePages = <Row, Last extends ListPage<Row> = ListPage<Row>>(
   key: readonly unknown[],
   load: (cursor: string | undefined) => Promise<Last & ListPage<Row>>,
   options: { enabled?: boolean; refetchInterval?: number } = {},
-) => {
+): List<Row> & { last: Last | undefined } => {
   const query = useInfiniteQuery({
     queryKey: key,
     queryFn: ({ pageParam }) => load(pageParam.cursor),
@@ -29,7 +43,6 @@ export const usePages = <Row, Last extends ListPage<Row> = ListPage<Row>>(
   })
   return {
     rows: query.data?.pages.flatMap((page) => page.data),
-    /** The page that was loaded last, for what a list has besides its rows. */
     last: query.data?.pages.at(-1),
     error: query.error,
     more: {

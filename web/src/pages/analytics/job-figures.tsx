@@ -1,8 +1,8 @@
 import { Link } from '@tanstack/react-router'
+import { type Figure, type FigureFilters, type FiguresRow, useFigures } from '../../parts/figures.ts'
 import { analytics } from '../../strings/analytics.ts'
 import { ErrorNote } from '../../ui/error-note.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { type Figure, type FigureFilters, type FiguresRow, useFigures } from './figures.ts'
 
 const figureColumn = (figure: Figure, className = ''): Column<FiguresRow> => ({
   id: figure,
@@ -21,8 +21,8 @@ const columns: Column<FiguresRow>[] = [
         analytics.otherMessages
       ) : (
         <Link
-          to={'/messages' as never}
-          search={{ view: 'jobs', open: job } as never}
+          to={'/messages'}
+          search={{ view: 'jobs', open: job }}
           className="block max-w-36 truncate font-mono text-accent hover:underline sm:max-w-80"
         >
           {job}

@@ -3,7 +3,6 @@ import { definePage } from '../define-page.ts'
 export default definePage({
   path: '/analytics',
   title: 'Analytics',
-  area: 'app',
   rail: 'analytics',
   load: () => import('./view.tsx'),
 })

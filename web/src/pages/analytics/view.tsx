@@ -1,14 +1,4 @@
 import { ChartLine, Download } from 'lucide-react'
-import { analytics } from '../../strings/analytics.ts'
-import { Button } from '../../ui/button.tsx'
-import { download } from '../../ui/download.ts'
-import { EmptyState } from '../../ui/empty-state.tsx'
-import { ErrorNote } from '../../ui/error-note.tsx'
-import { ChartSkeleton, LazyChart } from '../../ui/lazy-chart.tsx'
-import { Select } from '../../ui/select.tsx'
-import { FilterBar, Page } from '../../ui/templates.tsx'
-import { TenantFilter } from '../../ui/tenant-filter.tsx'
-import { useFilters } from '../../ui/use-filters.ts'
 import {
   csvOf,
   daysOf,
@@ -20,13 +10,21 @@ import {
   noFigureFilters,
   seriesOf,
   useFigures,
-} from './figures.ts'
+} from '../../parts/figures.ts'
+import { Totals } from '../../parts/totals.tsx'
+import { analytics } from '../../strings/analytics.ts'
+import { Button } from '../../ui/button.tsx'
+import { download } from '../../ui/download.ts'
+import { EmptyState } from '../../ui/empty-state.tsx'
+import { ErrorNote } from '../../ui/error-note.tsx'
+import { ChartSkeleton, LazyChart } from '../../ui/lazy-chart.tsx'
+import { optionsOf, Select } from '../../ui/select.tsx'
+import { FilterBar, Page } from '../../ui/templates.tsx'
+import { TenantFilter } from '../../ui/tenant-filter.tsx'
+import { useFilters } from '../../ui/use-filters.ts'
 import { JobFigures } from './job-figures.tsx'
-import { Totals } from './totals.tsx'
 
 type FilterProps = { filters: FigureFilters; onChange: (change: Partial<FigureFilters>) => void }
-
-const optionsOf = (words: Record<string, string>) => Object.entries(words).map(([value, label]) => ({ value, label }))
 
 const Filters = ({ filters, onChange }: FilterProps) => (
   <FilterBar>

@@ -21,18 +21,7 @@ export const ContactDialog = ({ open, title, onClose, onSubmit }: Props) => {
   }
   return (
     <Dialog open={open} onClose={onClose} title={title}>
-      <ContactForm
-        label={title}
-        onSubmit={submit}
-        actions={(busy) => (
-          <>
-            <Button type="submit" look="primary" gate="requireDeveloperSession" busy={busy}>
-              {ui.save}
-            </Button>
-            <Button onClick={onClose}>{ui.cancel}</Button>
-          </>
-        )}
-      />
+      <ContactForm label={title} onSubmit={submit} more={<Button onClick={onClose}>{ui.cancel}</Button>} />
     </Dialog>
   )
 }

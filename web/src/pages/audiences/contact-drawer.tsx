@@ -1,11 +1,9 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
+import type { ReactNode } from 'react'
 import { useRefusal } from '../../api/can.ts'
 import { api, unwrap } from '../../api/client.ts'
 import { contacts } from '../../strings/audiences.ts'
-import { ui } from '../../strings/ui.ts'
-import { Button } from '../../ui/button.tsx'
-import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { ConfirmButton } from '../../ui/confirm-dialog.tsx'
 import { Copyable } from '../../ui/copy-button.tsx'
 import { DetailList } from '../../ui/detail-list.tsx'
 import { Drawer } from '../../ui/drawer.tsx'
@@ -42,7 +40,6 @@ type Props = { id: string; onClose: () => void; actions?: (contact: Contact) => 
 export const ContactDrawer = ({ id, onClose, actions }: Props) => {
   const client = useQueryClient()
   const readOnly = useRefusal('requireDeveloperSession') !== undefined
-  const [asked, setAsked] = useState(false)
   const { data, error } = useQuery({
     queryKey: ['contacts', 'one', id],
     queryFn: async () => (await unwrap(api.GET('/api/internal/contacts', { params: { query: { id } } }))) as Contact,
@@ -54,12 +51,7 @@ export const ContactDrawer = ({ id, onClose, actions }: Props) => {
     toast(contacts.saved)
     await refresh()
   }
-  const remove = async () => {
-    await unwrap(api.DELETE('/api/internal/contacts', { params: { query: { id } } }))
-    toast(contacts.deleted(data ? labelOf(data) : id))
-    onClose()
-    await Promise.all([refresh(), client.invalidateQueries({ queryKey: ['audiences'] })])
-  }
+  const remove = () => unwrap(api.DELETE('/api/internal/contacts', { params: { query: { id } } }))
   return (
     <Drawer open={id !== ''} onClose={onClose} title={data ? labelOf(data) : '…'}>
       <ErrorNote error={error} />
@@ -70,33 +62,25 @@ export const ContactDrawer = ({ id, onClose, actions }: Props) => {
           {readOnly ? (
             <ReadOnly contact={data} />
           ) : (
-            <ContactForm
-              key={data.id}
-              label={contacts.edit}
-              contact={data}
-              onSubmit={save}
-              actions={(busy) => (
-                <Button type="submit" look="primary" gate="requireDeveloperSession" busy={busy}>
-                  {ui.save}
-                </Button>
-              )}
-            />
+            <ContactForm key={data.id} label={contacts.edit} contact={data} onSubmit={save} />
           )}
           <div className="flex flex-wrap gap-2 border-t pt-4">
             {actions?.(data)}
-            <Button look="danger" gate="requireDeveloperSession" onClick={() => setAsked(true)}>
-              {contacts.delete}
-            </Button>
+            <ConfirmButton
+              look="danger"
+              gate="requireDeveloperSession"
+              title={contacts.deleteTitle(labelOf(data))}
+              action={contacts.delete}
+              onConfirm={remove}
+              message={contacts.deleted(data ? labelOf(data) : id)}
+              done={async () => {
+                onClose()
+                await Promise.all([refresh(), client.invalidateQueries({ queryKey: ['audiences'] })])
+              }}
+            >
+              {contacts.deleteHelp}
+            </ConfirmButton>
           </div>
-          <ConfirmDialog
-            open={asked}
-            onClose={() => setAsked(false)}
-            title={contacts.deleteTitle(labelOf(data))}
-            action={contacts.delete}
-            onConfirm={remove}
-          >
-            {contacts.deleteHelp}
-          </ConfirmDialog>
         </div>
       )}
     </Drawer>

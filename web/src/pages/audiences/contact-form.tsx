@@ -1,9 +1,8 @@
 import { type ReactNode, useState } from 'react'
 import { contacts } from '../../strings/audiences.ts'
-import { Field } from '../../ui/field.tsx'
-import { Input, TextArea } from '../../ui/input.tsx'
-import { Form } from '../../ui/templates.tsx'
-import { useSubmit } from '../sign-in/use-submit.ts'
+import { SaveForm } from '../../ui/save-form.tsx'
+import { TextAreaField, TextField } from '../../ui/text-field.tsx'
+import { useSave } from '../../ui/use-save.ts'
 import type { Contact } from './use-contacts.ts'
 
 export type ContactFields = {
@@ -42,40 +41,38 @@ type Props = {
   label: string
   contact?: Contact
   onSubmit: (fields: ContactFields) => Promise<void>
-  actions: (busy: boolean) => ReactNode
+  /** Next to the button. */
+  more?: ReactNode
 }
 
-export const ContactForm = ({ label, contact, onSubmit, actions }: Props) => {
+export const ContactForm = ({ label, contact, onSubmit, more }: Props) => {
   const [texts, setTexts] = useState(() => textsOf(contact))
-  const form = useSubmit()
+  const form = useSave(onSubmit)
   const line = badLine(texts.metadata)
-  const change = (name: keyof typeof blank) => (event: { target: { value: string } }) =>
-    setTexts((now) => ({ ...now, [name]: event.target.value }))
+  const field = (name: keyof typeof blank) => ({
+    value: texts[name],
+    error: form.fault(name),
+    onText: (text: string) => setTexts((now) => ({ ...now, [name]: text })),
+  })
   const send = () => {
     if (line !== undefined) return
     const { name, email, phone, metadata } = texts
-    const fields = { name: name || null, email: email || null, phone: phone || null, metadata: metadataOf(metadata) }
-    void form.submit(() => onSubmit(fields))
+    form.save({ name: name || null, email: email || null, phone: phone || null, metadata: metadataOf(metadata) })
   }
   return (
-    <Form label={label} onSubmit={send} error={form.rest} actions={actions(form.busy)}>
-      <Field label={contacts.email} error={form.fault('email')}>
-        <Input type="email" value={texts.email} onChange={change('email')} />
-      </Field>
-      <Field label={contacts.name} optional error={form.fault('name')}>
-        <Input value={texts.name} onChange={change('name')} />
-      </Field>
-      <Field label={contacts.phone} optional help={contacts.phoneHelp} error={form.fault('phone')}>
-        <Input type="tel" value={texts.phone} onChange={change('phone')} />
-      </Field>
-      <Field
+    <SaveForm label={label} onSubmit={send} form={form} gate="requireDeveloperSession" more={more}>
+      <TextField type="email" label={contacts.email} {...field('email')} />
+      <TextField label={contacts.name} optional {...field('name')} />
+      <TextField type="tel" label={contacts.phone} optional help={contacts.phoneHelp} {...field('phone')} />
+      <TextAreaField
         label={contacts.metadata}
         optional
         help={contacts.metadataHelp}
+        spellCheck={false}
+        className="font-mono"
+        {...field('metadata')}
         error={line === undefined ? form.faultIn('metadata') : contacts.metadataLine(line)}
-      >
-        <TextArea value={texts.metadata} onChange={change('metadata')} spellCheck={false} className="font-mono" />
-      </Field>
-    </Form>
+      />
+    </SaveForm>
   )
 }

@@ -1,11 +1,11 @@
 import type { ReactNode } from 'react'
 import { audiences, contacts } from '../../strings/audiences.ts'
 import { EmptyState } from '../../ui/empty-state.tsx'
-import { ErrorNote } from '../../ui/error-note.tsx'
-import { RelativeTime } from '../../ui/relative-time.tsx'
+import { ListTable } from '../../ui/list-table.tsx'
 import { SearchInput } from '../../ui/search-input.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
+import type { Column } from '../../ui/table.tsx'
 import { FilterBar } from '../../ui/templates.tsx'
+import { timeColumn } from '../../ui/time-column.tsx'
 import { type Contact, useContacts } from './use-contacts.ts'
 
 const columns: Column<Contact>[] = [
@@ -17,12 +17,7 @@ const columns: Column<Contact>[] = [
     className: 'hidden w-40 font-mono lg:table-cell',
     cell: ({ phone }) => phone ?? '–',
   },
-  {
-    id: 'created',
-    header: contacts.createdAt,
-    className: 'hidden w-28 sm:table-cell',
-    cell: ({ created_at }) => <RelativeTime at={created_at} />,
-  },
+  timeColumn('created_at', contacts.createdAt, { className: 'hidden w-28 sm:table-cell' }),
 ]
 
 type Props = {
@@ -38,7 +33,7 @@ type Props = {
 
 export const ContactTable = ({ label, q, onSearch, audienceId, openId, onOpen, empty, actions }: Props) => {
   const query = { ...(q && { q }), ...(audienceId && { audience_id: audienceId }) }
-  const { rows, error, more } = useContacts(query)
+  const list = useContacts(query)
   return (
     <div className="flex flex-col gap-4">
       <div className="flex flex-wrap items-center justify-between gap-2">
@@ -49,19 +44,14 @@ export const ContactTable = ({ label, q, onSearch, audienceId, openId, onOpen, e
         </div>
         {actions}
       </div>
-      <ErrorNote error={error} />
-      {!error && (
-        <Table
-          label={label}
-          columns={columns}
-          rows={rows}
-          rowKey={({ id }) => id}
-          openKey={openId}
-          onOpen={({ id }) => onOpen(id)}
-          more={more}
-          empty={q ? <EmptyState title={audiences.noMatch}>{audiences.noMatchHelp}</EmptyState> : empty}
-        />
-      )}
+      <ListTable
+        label={label}
+        list={list}
+        columns={columns}
+        openKey={openId}
+        onOpen={({ id }) => onOpen(id)}
+        empty={q ? <EmptyState title={audiences.noMatch}>{audiences.noMatchHelp}</EmptyState> : empty}
+      />
     </div>
   )
 }

@@ -1,6 +1,6 @@
 import { api, unwrap } from '../../api/client.ts'
 import type { components } from '../../api/schema.gen.ts'
-import { type ListPage, usePages } from '../../ui/use-pages.ts'
+import { type ListPage, pageOf, usePages } from '../../ui/use-pages.ts'
 
 export type Contact = components['schemas']['Contact']
 export type Audience = components['schemas']['Audience']
@@ -10,7 +10,7 @@ export const labelOf = ({ name, email, phone, id }: Contact): string => name ?? 
 type Query = { q?: string; audience_id?: string }
 
 const loadPage = async (query: Query, cursor: string | undefined) => {
-  const params = { query: { ...query, limit: '100', ...(cursor && { cursor }) } }
+  const params = { query: { ...query, ...pageOf(cursor, 100) } }
   return (await unwrap(api.GET('/api/internal/contacts', { params }))) as ListPage<Contact>
 }
 

@@ -1,11 +1,10 @@
-import { useQueryClient } from '@tanstack/react-query'
 import { Ban, RotateCw } from 'lucide-react'
-import { useState } from 'react'
 import { api, unwrap } from '../../api/client.ts'
 import { messages } from '../../strings/messages.ts'
 import { Button } from '../../ui/button.tsx'
-import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
-import { toast, toastError } from '../../ui/toasts.tsx'
+import { ConfirmButton } from '../../ui/confirm-dialog.tsx'
+import { toastError } from '../../ui/toasts.tsx'
+import { useSave } from '../../ui/use-save.ts'
 import type { ShownMessage } from './message-data.ts'
 
 const whyNotAgain = (message: ShownMessage): string | undefined => {
@@ -18,63 +17,40 @@ const whyNotAgain = (message: ShownMessage): string | undefined => {
 type Props = { message: ShownMessage; onOpen: (id: string) => void }
 
 export const MessageActions = ({ message, onOpen }: Props) => {
-  const client = useQueryClient()
-  const [busy, setBusy] = useState(false)
-  const [asking, setAsking] = useState(false)
   const params = { path: { id: message.id } }
-  const refresh = () =>
-    Promise.all([
-      client.invalidateQueries({ queryKey: ['messages'] }),
-      client.invalidateQueries({ queryKey: ['message', message.id] }),
-    ])
-  const resend = async () => {
-    setBusy(true)
-    try {
-      const { id } = await unwrap(api.POST('/api/internal/messages/{id}/resend', { params }))
-      toast(messages.resent)
-      onOpen(id)
-      await refresh()
-    } catch (error) {
-      toastError(error)
-    } finally {
-      setBusy(false)
-    }
-  }
-  const cancel = async () => {
-    await unwrap(api.POST('/api/internal/messages/{id}/cancel', { params }))
-    toast(messages.canceled)
-    await refresh()
-  }
+  const refreshes = [['messages'], ['message', message.id]]
+  const { save, busy } = useSave(() => unwrap(api.POST('/api/internal/messages/{id}/resend', { params })), {
+    message: messages.resent,
+    done: ({ id }) => onOpen(id),
+    refreshes,
+    failed: toastError,
+  })
+  const cancel = () => unwrap(api.POST('/api/internal/messages/{id}/cancel', { params }))
   return (
     <div className="flex flex-wrap gap-2">
       {message.status === 'scheduled' ? (
-        <Button
+        <ConfirmButton
           gate="requireDeveloperSession"
           icon={<Ban aria-hidden className="size-3.5" />}
-          onClick={() => setAsking(true)}
+          title={messages.cancelTitle}
+          action={messages.cancel}
+          onConfirm={cancel}
+          message={messages.canceled}
+          refreshes={refreshes}
         >
-          {messages.cancel}
-        </Button>
+          {messages.cancelHelp}
+        </ConfirmButton>
       ) : (
         <Button
           gate="requireDeveloperSession"
           busy={busy}
           reason={whyNotAgain(message)}
           icon={<RotateCw aria-hidden className="size-3.5" />}
-          onClick={() => void resend()}
+          onClick={() => save()}
         >
           {messages.resend}
         </Button>
       )}
-      <ConfirmDialog
-        open={asking}
-        onClose={() => setAsking(false)}
-        title={messages.cancelTitle}
-        action={messages.cancel}
-        onConfirm={cancel}
-      >
-        {messages.cancelHelp}
-      </ConfirmDialog>
     </div>
   )
 }

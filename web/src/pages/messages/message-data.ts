@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../../api/client.ts'
+import type { Mode } from '../../api/mode.ts'
 import type { paths } from '../../api/schema.gen.ts'
 import { serviceNow } from '../../api/service-time.ts'
-import type { Mode } from '../../shell/mode.ts'
 import { messages } from '../../strings/messages.ts'
 import type { Tone } from '../../ui/badge.tsx'
-import { usePages } from '../../ui/use-pages.ts'
+import { pageOf, usePages } from '../../ui/use-pages.ts'
 
 export type Responses<P extends keyof paths> = paths[P] extends {
   get: { responses: { 200: { content: { 'application/json': infer B } } } }
@@ -44,8 +44,7 @@ export const useMessages = (environment: Mode, { q, channel, status, since, job 
           params: {
             query: {
               environment,
-              limit: '100',
-              ...(cursor && { cursor }),
+              ...pageOf(cursor, 100),
               ...(q && { q }),
               ...(channel && { channel: channel as ListedMessage['channel'] }),
               ...(status && { status: status as MessageStatus }),

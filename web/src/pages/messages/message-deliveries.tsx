@@ -1,8 +1,8 @@
 import { api, unwrap } from '../../api/client.ts'
+import { DeliveryBrowser } from '../../parts/deliveries.tsx'
 import { messages } from '../../strings/messages.ts'
 import { useFilters } from '../../ui/use-filters.ts'
-import { usePages } from '../../ui/use-pages.ts'
-import { DeliveryBrowser } from '../developers/webhooks/deliveries.tsx'
+import { pageOf, usePages } from '../../ui/use-pages.ts'
 
 /** What webhook endpoints got about a message. */
 export const MessageDeliveries = ({ id }: { id: string }) => {
@@ -10,7 +10,7 @@ export const MessageDeliveries = ({ id }: { id: string }) => {
   const list = usePages(
     ['webhook-deliveries', 'message', id],
     (cursor) => {
-      const params = { path: { id }, query: { limit: '25', ...(cursor && { cursor }) } }
+      const params = { path: { id }, query: pageOf(cursor, 25) }
       return unwrap(api.GET('/api/internal/messages/{id}/deliveries', { params }))
     },
     { refetchInterval: 5_000 },

@@ -5,6 +5,7 @@ import { CodeBlock } from '../../ui/code-block.tsx'
 import { Copyable } from '../../ui/copy-button.tsx'
 import { curl } from '../../ui/curl.ts'
 import { ErrorNote } from '../../ui/error-note.tsx'
+import { PlainText } from '../../ui/plain-text.tsx'
 import { Bar, Loading } from '../../ui/skeleton.tsx'
 import { type Tab, Tabs } from '../../ui/tabs.tsx'
 import { MessageActions } from './message-actions.tsx'
@@ -13,7 +14,6 @@ import { MessageDeliveries } from './message-deliveries.tsx'
 import { MessageFacts } from './message-facts.tsx'
 import { MessageSource } from './message-source.tsx'
 import { MessageTimeline } from './message-timeline.tsx'
-import { PlainText } from './plain-text.tsx'
 
 type Props = { id: string; tab: string; onTab: (tab: string) => void; onOpen: (id: string) => void }
 

@@ -2,9 +2,9 @@ import { messages } from '../../strings/messages.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Copyable } from '../../ui/copy-button.tsx'
 import { DetailList, type Fact } from '../../ui/detail-list.tsx'
+import { Pairs } from '../../ui/pairs.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import type { ShownMessage } from './message-data.ts'
-import { Pairs } from './pairs.tsx'
 
 const words = messages.facts
 

@@ -2,11 +2,9 @@ import { X } from 'lucide-react'
 import { messages } from '../../strings/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { SearchInput } from '../../ui/search-input.tsx'
-import { Select } from '../../ui/select.tsx'
+import { optionsOf, Select } from '../../ui/select.tsx'
 import { FilterBar } from '../../ui/templates.tsx'
 import type { MessageFilters } from './message-data.ts'
-
-const optionsOf = (words: Record<string, string>) => Object.entries(words).map(([value, label]) => ({ value, label }))
 
 type Props = {
   filters: MessageFilters

@@ -1,15 +1,16 @@
 import { Clock, Mail, MessageSquare } from 'lucide-react'
+import { useMode } from '../../api/mode.ts'
 import { serviceNow } from '../../api/service-time.ts'
-import { useMode } from '../../shell/mode.ts'
 import { messages } from '../../strings/messages.ts'
 import { StatusDot } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { curl } from '../../ui/curl.ts'
 import { Drawer } from '../../ui/drawer.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
-import { ErrorNote } from '../../ui/error-note.tsx'
+import { ListTable } from '../../ui/list-table.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { timeColumn } from '../../ui/time-column.tsx'
 import { useFilters } from '../../ui/use-filters.ts'
 import { type ListedMessage, noFilters, subjectText, tones, useMessages } from './message-data.ts'
 import { MessageDetail } from './message-detail.tsx'
@@ -55,23 +56,13 @@ const columns: Column<ListedMessage>[] = [
       </span>
     ),
   },
-  {
-    id: 'created',
-    header: messages.columns.created,
-    align: 'right',
-    cell: ({ created_at }) => <RelativeTime at={created_at} />,
-  },
+  timeColumn('created_at', messages.columns.created, { align: 'right' }),
 ]
 
 const scheduledColumns: Column<ListedMessage>[] = [
   toColumn('max-w-52'),
   ...columns.filter(({ id }) => id === 'subject' || id === 'channel'),
-  {
-    id: 'due',
-    header: messages.columns.due,
-    align: 'right',
-    cell: ({ scheduled_at }) => <RelativeTime due at={scheduled_at} />,
-  },
+  timeColumn('scheduled_at', messages.columns.due, { align: 'right', due: true }),
 ]
 
 const sample = { from: 'hello@example.com', to: ['ann@example.com'], subject: 'Hello', text: 'Hello, Ann' }
@@ -122,21 +113,18 @@ const closed = { open: '', tab: '', delivery: '' }
 export const MessageList = ({ scheduled = false }: { scheduled?: boolean }) => {
   const mode = useMode()
   const [{ open, tab, delivery: _, ...filters }, change] = useFilters({ ...noFilters, ...closed })
-  const { rows, error, more, last } = useMessages(mode, scheduled ? { ...filters, status: 'scheduled' } : filters)
+  const list = useMessages(mode, scheduled ? { ...filters, status: 'scheduled' } : filters)
   const filtered = Object.values(filters).some(Boolean)
-  const until = last?.searched_until
+  const until = list.last?.searched_until
   return (
     <div className="flex flex-col gap-4">
       <MessageFilterBar filters={filters} onChange={change} fixedStatus={scheduled} />
-      <ErrorNote error={error} />
-      <Table
+      <ListTable
         label={messages.title}
+        list={list}
         columns={scheduled ? scheduledColumns : columns}
-        rows={error ? [] : rows}
-        rowKey={({ id }) => id}
         onOpen={({ id }) => change({ ...closed, open: id })}
         openKey={open}
-        more={more}
         {...(!until && {
           empty: <Empty filtered={filtered} scheduled={scheduled} onClear={() => change(noFilters)} />,
         })}

@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
+import { readOutboxEntry } from '../../api/dev-tools.ts'
 import { messages } from '../../strings/messages.ts'
 import { CodeBlock } from '../../ui/code-block.tsx'
+import { Pairs } from '../../ui/pairs.tsx'
 import { Skeleton } from '../../ui/skeleton.tsx'
-import { readOutboxEntry } from '../developers/outbox/dev-tools.ts'
 import type { ShownMessage } from './message-data.ts'
-import { Pairs } from './pairs.tsx'
 
 type Email = Extract<ShownMessage, { channel: 'email' }>
 

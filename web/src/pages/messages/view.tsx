@@ -28,11 +28,7 @@ const MessagesPage = () => {
             <Radio aria-hidden className="size-3.5 text-ok" />
             {messages.live}
           </span>
-          <Button
-            look="primary"
-            gate="requireDeveloperSession"
-            onClick={() => void navigate({ to: '/messages/new' as never })}
-          >
+          <Button look="primary" gate="requireDeveloperSession" onClick={() => void navigate({ to: '/messages/new' })}>
             {messages.compose}
           </Button>
         </>

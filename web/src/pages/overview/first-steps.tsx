@@ -36,7 +36,7 @@ const Step = ({ done, title, help, children }: StepProps) => (
 
 const Go = ({ to, search, children }: { to: string; search?: Record<string, string>; children: string }) => (
   <div>
-    <Link to={to as never} search={(search ?? {}) as never} className={buttonClasses('secondary')}>
+    <Link to={to} search={search ?? {}} className={buttonClasses('secondary')}>
       {children}
     </Link>
   </div>

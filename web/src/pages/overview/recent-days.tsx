@@ -1,8 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { api, unwrap } from '../../api/client.ts'
+import { useMode } from '../../api/mode.ts'
 import type { paths } from '../../api/schema.gen.ts'
-import { useMode } from '../../shell/mode.ts'
+import { daysOf, deliveryFigures, seriesOf } from '../../parts/figures.ts'
+import { Totals } from '../../parts/totals.tsx'
 import { analytics } from '../../strings/analytics.ts'
 import { overview } from '../../strings/overview.ts'
 import { StatusDot } from '../../ui/badge.tsx'
@@ -10,8 +12,6 @@ import { buttonClasses } from '../../ui/button.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
 import { ChartSkeleton, LazyChart } from '../../ui/lazy-chart.tsx'
 import { Section } from '../../ui/templates.tsx'
-import { daysOf, deliveryFigures, seriesOf } from '../analytics/figures.ts'
-import { Totals } from '../analytics/totals.tsx'
 
 type Overview = paths['/api/internal/overview']['get']['responses'][200]['content']['application/json']
 
@@ -32,18 +32,14 @@ const Attention = ({ of }: { of: Overview }) => {
         {of.unhealthy_webhooks.map(({ id, url, enabled, consecutive_failures }) => (
           <li key={id} className="flex min-w-0 flex-wrap items-center gap-x-3 text-sm">
             <StatusDot tone="bad">{enabled ? overview.failing(consecutive_failures) : overview.disabled}</StatusDot>
-            <Link
-              to={'/webhooks' as never}
-              search={{ open: id } as never}
-              className="min-w-0 truncate font-mono hover:underline"
-            >
+            <Link to={'/webhooks'} search={{ open: id }} className="min-w-0 truncate font-mono hover:underline">
               {url}
             </Link>
           </li>
         ))}
         {pending.map(([kind, count]) => (
           <li key={kind} className="text-sm">
-            <Link to={pages[kind as keyof typeof pages] as never} className="hover:underline">
+            <Link to={pages[kind as keyof typeof pages]} className="hover:underline">
               <StatusDot tone="warn">{overview.pending[kind as keyof typeof pages](count)}</StatusDot>
             </Link>
           </li>
@@ -71,7 +67,7 @@ export const RecentDays = () => {
         <section className="flex flex-col gap-3">
           <header className="flex items-center justify-between gap-2">
             <h2 className="font-semibold text-base">{overview.recent}</h2>
-            <Link to={'/analytics' as never} className={buttonClasses('quiet', 'small')}>
+            <Link to={'/analytics'} className={buttonClasses('quiet', 'small')}>
               {overview.allFigures}
             </Link>
           </header>

@@ -1,11 +1,12 @@
-import { api, unwrap } from '../../api/client.ts'
 import type { components } from '../../api/schema.gen.ts'
+import type { FieldGroup } from '../../parts/resource/form-fields.tsx'
+import type { FormResource } from '../../parts/resource/form-resource.ts'
+import { routesById } from '../../parts/resource/form-routes.ts'
 import { projects } from '../../strings/projects.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { curl } from '../../ui/curl.ts'
 import { RelativeTime } from '../../ui/relative-time.tsx'
-import type { FieldGroup } from '../senders/form-fields.tsx'
-import type { SenderKind } from '../senders/sender-kind.ts'
+import { timeColumn } from '../../ui/time-column.tsx'
 
 type Project = components['schemas']['Project']
 
@@ -17,14 +18,12 @@ const group: FieldGroup = {
   ],
 }
 
-const path = '/api/internal/projects' as const
-
-export const projectKind: SenderKind<Project> = {
-  key: 'projects',
+export const projectKind: FormResource<Project> = {
+  name: 'projects',
   title: projects.title,
   create: projects.create,
   gate: 'requireOwnerSession',
-  labelOf: ({ name }) => name,
+  titleOf: ({ name }) => name,
   columns: [
     {
       id: 'name',
@@ -37,22 +36,13 @@ export const projectKind: SenderKind<Project> = {
       ),
     },
     { id: 'slug', header: projects.slug, className: 'font-mono', cell: ({ slug }) => slug },
-    {
-      id: 'updated',
-      header: projects.updated,
-      className: 'hidden w-32 sm:table-cell',
-      cell: ({ updated_at }) => <RelativeTime at={updated_at} />,
-    },
+    timeColumn('updated_at', projects.updated, { className: 'hidden w-32 sm:table-cell' }),
   ],
   facts: ({ slug, updated_at }) => [
     { name: projects.slug, value: slug },
     { name: projects.updated, value: <RelativeTime at={updated_at} /> },
   ],
-  load: (cursor) => unwrap(api.GET(path, { params: { query: { limit: '50', ...(cursor && { cursor }) } } })),
-  read: (id) => unwrap(api.GET(`${path}/{id}`, { params: { path: { id } } })),
-  add: (body) => unwrap(api.POST(path, { body: body as never })),
-  change: (id, body) => unwrap(api.PATCH(`${path}/{id}`, { params: { path: { id } }, body })),
-  remove: (id) => unwrap(api.DELETE(`${path}/{id}`, { params: { path: { id } } })),
+  ...routesById<Project>('/api/internal/projects'),
   kept: ({ is_default }) => (is_default ? projects.keptDefault : undefined),
   deleteHelp: projects.delete,
   useGroups: () => () => [group],

@@ -8,9 +8,6 @@ import type { ListPage } from '../../ui/use-pages.ts'
 
 type Schemas = components['schemas']
 
-export const optionsOf = (labels: Record<string, string>): Option[] =>
-  Object.entries(labels).map(([value, label]) => ({ value, label }))
-
 type Load = (page: ReturnType<typeof longPage>) => Promise<unknown>
 
 const useChoices = <Row>(name: string, load: Load, show: (row: Row) => Option): Option[] => {

@@ -3,8 +3,8 @@ import { X } from 'lucide-react'
 import { suppressions } from '../../strings/suppressions.ts'
 import { StatusDot, type Tone } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
-import { RelativeTime } from '../../ui/relative-time.tsx'
 import type { Column } from '../../ui/table.tsx'
+import { timeColumn } from '../../ui/time-column.tsx'
 import type { ListedSuppression } from './suppression-data.ts'
 
 const tones: Record<ListedSuppression['reason'], Tone> = {
@@ -63,8 +63,8 @@ const columns: Column<ListedSuppression>[] = [
         suppressions.sources[source]
       ) : (
         <Link
-          to={'/messages' as never}
-          search={{ open: message_id } as never}
+          to={'/messages'}
+          search={{ open: message_id }}
           title={suppressions.openMessage}
           className="text-accent hover:underline"
         >
@@ -78,12 +78,7 @@ const columns: Column<ListedSuppression>[] = [
     className: 'hidden max-w-40 font-mono xl:table-cell',
     cell: ({ tenant_id }) => tenant_id ?? '–',
   },
-  {
-    id: 'created',
-    header: suppressions.added,
-    className: 'hidden sm:table-cell',
-    cell: ({ created_at }) => <RelativeTime at={created_at} />,
-  },
+  timeColumn('created_at', suppressions.added, { className: 'hidden sm:table-cell' }),
 ]
 
 export const suppressionColumns = (remove: Remove): Column<ListedSuppression>[] => [...columns, actionColumn(remove)]

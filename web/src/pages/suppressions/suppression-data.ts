@@ -1,7 +1,7 @@
 import { api, unwrap } from '../../api/client.ts'
 import type { paths } from '../../api/schema.gen.ts'
 import { suppressions } from '../../strings/suppressions.ts'
-import { usePages } from '../../ui/use-pages.ts'
+import { pageOf, usePages } from '../../ui/use-pages.ts'
 
 type Route = paths['/api/internal/suppressions']
 type SuppressionPage = Route['get']['responses'][200]['content']['application/json']
@@ -20,9 +20,7 @@ const queryOf = ({ q, channel, reason, tenant }: SuppressionFilters): Query => (
 })
 
 const loadPage = (query: Query, cursor: string | undefined): Promise<SuppressionPage> =>
-  unwrap(
-    api.GET('/api/internal/suppressions', { params: { query: { ...query, limit: '50', ...(cursor && { cursor }) } } }),
-  )
+  unwrap(api.GET('/api/internal/suppressions', { params: { query: { ...query, ...pageOf(cursor, 50) } } }))
 
 /** A search reads a bounded part of the list at a time, so a page can be empty although there are more. */
 const loadFound = async (query: Query, cursor: string | undefined): Promise<SuppressionPage> => {

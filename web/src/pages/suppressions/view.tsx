@@ -4,10 +4,9 @@ import { suppressions } from '../../strings/suppressions.ts'
 import { Button } from '../../ui/button.tsx'
 import { curl } from '../../ui/curl.ts'
 import { EmptyState } from '../../ui/empty-state.tsx'
-import { ErrorNote } from '../../ui/error-note.tsx'
+import { ListTable } from '../../ui/list-table.tsx'
 import { SearchInput } from '../../ui/search-input.tsx'
-import { Select } from '../../ui/select.tsx'
-import { Table } from '../../ui/table.tsx'
+import { optionsOf, Select } from '../../ui/select.tsx'
 import { FilterBar, Page } from '../../ui/templates.tsx'
 import { TenantFilter } from '../../ui/tenant-filter.tsx'
 import { toast, toastError } from '../../ui/toasts.tsx'
@@ -22,8 +21,6 @@ import {
   type SuppressionFilters,
   useSuppressions,
 } from './suppression-data.ts'
-
-const optionsOf = (words: Record<string, string>) => Object.entries(words).map(([value, label]) => ({ value, label }))
 
 type FilterProps = { filters: SuppressionFilters; onChange: (change: Partial<SuppressionFilters>) => void }
 
@@ -87,7 +84,7 @@ const useRemove = () => {
 
 const SuppressionsPage = () => {
   const [{ create, ...filters }, change] = useFilters({ ...noSuppressionFilters, create: '' })
-  const { rows, error, more } = useSuppressions(filters)
+  const list = useSuppressions(filters)
   const remove = useRemove()
   return (
     <Page
@@ -100,17 +97,12 @@ const SuppressionsPage = () => {
       }
     >
       <Filters filters={filters} onChange={change} />
-      <ErrorNote error={error} />
-      {!error && (
-        <Table
-          label={suppressions.title}
-          columns={suppressionColumns((row) => void remove(row))}
-          rows={rows}
-          rowKey={({ id }) => id}
-          more={more}
-          empty={<Empty filtered={Object.values(filters).some(Boolean)} onClear={() => change(noSuppressionFilters)} />}
-        />
-      )}
+      <ListTable
+        label={suppressions.title}
+        list={list}
+        columns={suppressionColumns((row) => void remove(row))}
+        empty={<Empty filtered={Object.values(filters).some(Boolean)} onClear={() => change(noSuppressionFilters)} />}
+      />
       <AddSuppression open={create !== ''} onClose={() => change({ create: '' })} />
     </Page>
   )

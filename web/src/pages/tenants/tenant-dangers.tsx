@@ -1,31 +1,27 @@
-import { useState } from 'react'
 import { api, unwrap } from '../../api/client.ts'
 import { tenants } from '../../strings/tenants.ts'
 import { Button } from '../../ui/button.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
-import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { DangerSection } from '../../ui/confirm-dialog.tsx'
 import { curl } from '../../ui/curl.ts'
 import { Section } from '../../ui/templates.tsx'
-import { toast } from '../../ui/toasts.tsx'
-import { useSubmit } from '../sign-in/use-submit.ts'
-import { type Tenant, useTenantRefresh } from './tenant-data.tsx'
+import { useSave } from '../../ui/use-save.ts'
+import type { Tenant } from './tenant-data.tsx'
 
 export const ResumeTenant = ({ tenant: { id, name } }: { tenant: Tenant }) => {
-  const refresh = useTenantRefresh()
-  const form = useSubmit()
-  const resume = () =>
-    form.submit(async () => {
+  const form = useSave(
+    () => {
       const params = { path: { id } }
-      await unwrap(api.PATCH('/api/internal/tenants/{id}', { params, body: { action: 'unsuspend' } }))
-      toast(tenants.resumed(name))
-      await refresh()
-    })
+      return unwrap(api.PATCH('/api/internal/tenants/{id}', { params, body: { action: 'unsuspend' } }))
+    },
+    { message: tenants.resumed(name), refreshes: [['tenants']] },
+  )
   return (
     <Section
       title={tenants.statuses.suspended}
       description={`${tenants.suspendedHelp} ${tenants.resumeHelp}`}
       actions={
-        <Button gate="requireOwnerSession" busy={form.busy} onClick={() => void resume()}>
+        <Button gate="requireOwnerSession" busy={form.busy} onClick={() => form.save()}>
           {tenants.resume}
         </Button>
       }
@@ -34,36 +30,18 @@ export const ResumeTenant = ({ tenant: { id, name } }: { tenant: Tenant }) => {
 }
 
 export const ArchiveTenant = ({ tenant: { id, name, slug } }: { tenant: Tenant }) => {
-  const refresh = useTenantRefresh()
-  const [asked, setAsked] = useState(false)
-  const archive = async () => {
-    await unwrap(api.DELETE('/api/internal/tenants/{id}', { params: { path: { id } } }))
-    toast(tenants.archived(name))
-    await refresh()
-  }
+  const archive = () => unwrap(api.DELETE('/api/internal/tenants/{id}', { params: { path: { id } } }))
   return (
-    <>
-      <Section
-        danger
-        title={tenants.archive}
-        description={tenants.archiveHelp}
-        actions={
-          <Button look="danger" gate="requireOwnerSession" onClick={() => setAsked(true)}>
-            {tenants.archive}
-          </Button>
-        }
-      />
-      <ConfirmDialog
-        open={asked}
-        onClose={() => setAsked(false)}
-        title={tenants.archiveTitle(name)}
-        action={tenants.archive}
-        typed={slug}
-        onConfirm={archive}
-      >
-        {tenants.archiveHelp}
-      </ConfirmDialog>
-    </>
+    <DangerSection
+      help={tenants.archiveHelp}
+      gate="requireOwnerSession"
+      title={tenants.archiveTitle(name)}
+      action={tenants.archive}
+      typed={slug}
+      onConfirm={archive}
+      message={tenants.archived(name)}
+      refreshes={[['tenants']]}
+    />
   )
 }
 

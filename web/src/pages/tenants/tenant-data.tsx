@@ -1,4 +1,3 @@
-import { useQueryClient } from '@tanstack/react-query'
 import type { components } from '../../api/schema.gen.ts'
 import { tenants } from '../../strings/tenants.ts'
 import { StatusDot, type Tone } from '../../ui/badge.tsx'
@@ -10,9 +9,3 @@ const tones: Record<Tenant['status'], Tone> = { active: 'ok', suspended: 'warn',
 export const TenantStatus = ({ status }: Pick<Tenant, 'status'>) => (
   <StatusDot tone={tones[status]}>{tenants.statuses[status]}</StatusDot>
 )
-
-/** Reads the list and the open tenant again. */
-export const useTenantRefresh = () => {
-  const client = useQueryClient()
-  return () => client.invalidateQueries({ queryKey: ['tenants'] })
-}

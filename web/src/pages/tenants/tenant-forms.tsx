@@ -2,42 +2,28 @@ import { useState } from 'react'
 import { api, unwrap } from '../../api/client.ts'
 import { tenants } from '../../strings/tenants.ts'
 import { ui } from '../../strings/ui.ts'
-import { Button } from '../../ui/button.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Input } from '../../ui/input.tsx'
-import { Form } from '../../ui/templates.tsx'
-import { toast } from '../../ui/toasts.tsx'
-import { useSubmit } from '../sign-in/use-submit.ts'
-import { type Tenant, useTenantRefresh } from './tenant-data.tsx'
-
-const Save = ({ busy }: { busy: boolean }) => (
-  <Button type="submit" look="primary" gate="requireOwnerSession" busy={busy}>
-    {ui.save}
-  </Button>
-)
+import { SaveForm } from '../../ui/save-form.tsx'
+import { fieldsOf, TextField } from '../../ui/text-field.tsx'
+import { useFields } from '../../ui/use-draft.ts'
+import { useSave } from '../../ui/use-save.ts'
+import type { Tenant } from './tenant-data.tsx'
 
 export const EditTenant = ({ tenant }: { tenant: Tenant }) => {
-  const refresh = useTenantRefresh()
-  const form = useSubmit()
-  const [name, setName] = useState(tenant.name)
-  const [ref, setRef] = useState(tenant.external_ref ?? '')
-  const save = () =>
-    form.submit(async () => {
+  const { value, change } = useFields({ name: tenant.name, external_ref: tenant.external_ref ?? '' })
+  const form = useSave(
+    () => {
       const params = { path: { id: tenant.id } }
-      const body = { name, external_ref: ref.trim() === '' ? null : ref }
-      await unwrap(api.PATCH('/api/internal/tenants/{id}', { params, body }))
-      toast(ui.saved)
-      await refresh()
-    })
+      const body = { ...value, external_ref: value.external_ref.trim() === '' ? null : value.external_ref }
+      return unwrap(api.PATCH('/api/internal/tenants/{id}', { params, body }))
+    },
+    { message: ui.saved, refreshes: [['tenants']] },
+  )
+  const field = fieldsOf(value, change, form.fault)
   return (
-    <Form label={tenants.tabs.edit} onSubmit={save} error={form.rest} actions={<Save busy={form.busy} />}>
-      <Field label={tenants.name} error={form.fault('name')}>
-        <Input value={name} onChange={(event) => setName(event.target.value)} />
-      </Field>
-      <Field label={tenants.ref} optional help={tenants.refHelp} error={form.fault('external_ref')}>
-        <Input value={ref} onChange={(event) => setRef(event.target.value)} />
-      </Field>
-    </Form>
+    <SaveForm label={tenants.tabs.edit} onSubmit={form.save} form={form} gate="requireOwnerSession">
+      <TextField label={tenants.name} {...field('name')} />
+      <TextField label={tenants.ref} optional help={tenants.refHelp} {...field('external_ref')} />
+    </SaveForm>
   )
 }
 
@@ -50,33 +36,33 @@ const quotaOf = (text: string): number | null | undefined => {
 }
 
 export const TenantQuotas = ({ tenant }: { tenant: Tenant }) => {
-  const refresh = useTenantRefresh()
-  const form = useSubmit()
   const [tried, setTried] = useState(false)
-  const [email, setEmail] = useState(textOf(tenant.quotas.email_monthly))
-  const [sms, setSms] = useState(textOf(tenant.quotas.sms_monthly))
-  const body = { email_monthly: quotaOf(email), sms_monthly: quotaOf(sms) }
+  const { value, change } = useFields({
+    email_monthly: textOf(tenant.quotas.email_monthly),
+    sms_monthly: textOf(tenant.quotas.sms_monthly),
+  })
+  const body = { email_monthly: quotaOf(value.email_monthly), sms_monthly: quotaOf(value.sms_monthly) }
+  const form = useSave(
+    (quotas: { email_monthly: number | null; sms_monthly: number | null }) => {
+      const params = { path: { id: tenant.id } }
+      return unwrap(api.PATCH('/api/internal/tenants/{id}/quota', { params, body: quotas }))
+    },
+    { message: ui.saved, refreshes: [['tenants']] },
+  )
   const save = () => {
     setTried(true)
     const { email_monthly, sms_monthly } = body
     if (email_monthly === undefined || sms_monthly === undefined) return
-    return form.submit(async () => {
-      const params = { path: { id: tenant.id } }
-      await unwrap(api.PATCH('/api/internal/tenants/{id}/quota', { params, body: { email_monthly, sms_monthly } }))
-      toast(ui.saved)
-      await refresh()
-    })
+    form.save({ email_monthly, sms_monthly })
   }
-  const fault = (name: keyof typeof body) =>
-    tried && body[name] === undefined ? tenants.quotaInvalid : form.fault(name)
+  const field = fieldsOf(value, change, (name) =>
+    tried && body[name as keyof typeof body] === undefined ? tenants.quotaInvalid : form.fault(name),
+  )
+  const shared = { optional: true, help: tenants.quotaHelp, inputMode: 'numeric' } as const
   return (
-    <Form label={tenants.quotas} onSubmit={save} error={form.rest} actions={<Save busy={form.busy} />}>
-      <Field label={tenants.emailQuota} optional help={tenants.quotaHelp} error={fault('email_monthly')}>
-        <Input inputMode="numeric" value={email} onChange={(event) => setEmail(event.target.value)} />
-      </Field>
-      <Field label={tenants.smsQuota} optional help={tenants.quotaHelp} error={fault('sms_monthly')}>
-        <Input inputMode="numeric" value={sms} onChange={(event) => setSms(event.target.value)} />
-      </Field>
-    </Form>
+    <SaveForm label={tenants.quotas} onSubmit={save} form={form} gate="requireOwnerSession">
+      <TextField label={tenants.emailQuota} {...shared} {...field('email_monthly')} />
+      <TextField label={tenants.smsQuota} {...shared} {...field('sms_monthly')} />
+    </SaveForm>
   )
 }

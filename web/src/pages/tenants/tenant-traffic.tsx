@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, unwrap } from '../../api/client.ts'
+import { useMode } from '../../api/mode.ts'
 import { serviceNow } from '../../api/service-time.ts'
-import { useMode } from '../../shell/mode.ts'
 import { tenants } from '../../strings/tenants.ts'
 import { ErrorNote } from '../../ui/error-note.tsx'
+import { Meter } from '../../ui/meter.tsx'
 import { Select } from '../../ui/select.tsx'
 import { Skeleton } from '../../ui/skeleton.tsx'
-import { Meter } from '../settings/billing/meter.tsx'
 
 /** The present month, which the service knows best, and the five before it in UTC. */
 const lastMonths = (now: Date) => [

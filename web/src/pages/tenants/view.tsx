@@ -6,16 +6,16 @@ import { curl } from '../../ui/curl.ts'
 import { Drawer } from '../../ui/drawer.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
-import { RelativeTime } from '../../ui/relative-time.tsx'
+import { ListTable } from '../../ui/list-table.tsx'
 import { SearchInput } from '../../ui/search-input.tsx'
-import { Select } from '../../ui/select.tsx'
+import { optionsOf, Select } from '../../ui/select.tsx'
 import { PageSkeleton } from '../../ui/skeleton.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
+import type { Column } from '../../ui/table.tsx'
 import { FilterBar, Page } from '../../ui/templates.tsx'
 import { useTenant } from '../../ui/tenant-filter.tsx'
+import { timeColumn } from '../../ui/time-column.tsx'
 import { useFilters } from '../../ui/use-filters.ts'
-import { usePages } from '../../ui/use-pages.ts'
-import { optionsOf } from '../senders/options.ts'
+import { pageOf, usePages } from '../../ui/use-pages.ts'
 import { CreateTenant } from './create-tenant.tsx'
 import { type Tenant, TenantStatus } from './tenant-data.tsx'
 import { TenantDetail } from './tenant-detail.tsx'
@@ -45,12 +45,7 @@ const columns: Column<Tenant>[] = [
     align: 'right',
     cell: ({ quotas }) => quotaText(quotas.sms_monthly),
   },
-  {
-    id: 'created',
-    header: tenants.createdAt,
-    className: 'hidden w-32 md:table-cell',
-    cell: ({ created_at }) => <RelativeTime at={created_at} />,
-  },
+  timeColumn('created_at', tenants.createdAt, { className: 'hidden w-32 md:table-cell' }),
 ]
 
 const everyStatus = { value: '', label: tenants.everyStatus }
@@ -72,12 +67,11 @@ const Empty = ({ filtered }: { filtered: boolean }) =>
 const TenantsPage = () => {
   const [{ ref, status, open, tab }, change] = useFilters(defaults)
   const tenant = useTenant(open)
-  const { rows, error, more } = usePages(['tenants', 'list', ref, status], (cursor) => {
+  const list = usePages(['tenants', 'list', ref, status], (cursor) => {
     const query = {
-      limit: '50',
+      ...pageOf(cursor, 50),
       ...(ref && { external_ref: ref }),
       ...(status && { status: status as Tenant['status'] }),
-      ...(cursor && { cursor }),
     }
     return unwrap(api.GET('/api/internal/tenants', { params: { query } }))
   })
@@ -101,19 +95,14 @@ const TenantsPage = () => {
           options={[everyStatus, ...optionsOf(tenants.statuses)]}
         />
       </FilterBar>
-      <ErrorNote error={error} />
-      {!error && (
-        <Table
-          label={tenants.title}
-          columns={columns}
-          rows={rows}
-          rowKey={({ id }) => id}
-          openKey={open}
-          onOpen={({ id }) => change({ open: id, tab: defaults.tab })}
-          more={more}
-          empty={<Empty filtered={ref !== '' || status !== ''} />}
-        />
-      )}
+      <ListTable
+        label={tenants.title}
+        list={list}
+        columns={columns}
+        openKey={open}
+        onOpen={({ id }) => change({ open: id, tab: defaults.tab })}
+        empty={<Empty filtered={ref !== '' || status !== ''} />}
+      />
       <CreateTenant open={open === 'new'} onClose={close} onCreated={(id) => change({ open: id, tab: defaults.tab })} />
       <Drawer open={open.startsWith('ten_')} onClose={close} title={tenant.data?.name ?? tenants.detail}>
         <ErrorNote error={tenant.error} />

@@ -2,14 +2,12 @@ import { useEffect, useRef } from 'react'
 import { ApiError } from '../../api/api-error.ts'
 import type { Gate } from '../../api/can.ts'
 import { senders } from '../../strings/senders.ts'
-import { ui } from '../../strings/ui.ts'
-import { Button } from '../../ui/button.tsx'
-import { Form } from '../../ui/templates.tsx'
+import { SaveForm } from '../../ui/save-form.tsx'
 import { useDraft } from '../../ui/use-draft.ts'
-import { useSubmit } from '../sign-in/use-submit.ts'
+import { type Afterwards, useSave } from '../../ui/use-save.ts'
 import { bodyOf, type FieldGroup, FormField, fieldsOf, missingIn, type Values, valueIn } from './form-fields.tsx'
 
-type Props = {
+type Props<Result> = Pick<Afterwards<Result>, 'message' | 'refreshes'> & {
   label: string
   draft: string
   gate: Gate
@@ -17,7 +15,8 @@ type Props = {
   groups: (values: Values) => readonly FieldGroup[]
   /** The stored values, when something is changed. */
   before?: Values
-  onSubmit: (body: Record<string, unknown>) => Promise<void>
+  work: (body: Record<string, unknown>) => Promise<Result>
+  onSaved?: (result: Result) => void
 }
 
 /** A short form shows at a glance that it is complete. */
@@ -29,16 +28,19 @@ const Needed = ({ names }: { names: readonly string[] }) => (
   </p>
 )
 
-export const GuidedForm = ({ label, draft: name, gate, groups: groupsFor, before, onSubmit }: Props) => {
+export const GuidedForm = <Result,>(props: Props<Result>) => {
+  const { label, draft: name, gate, groups: groupsFor, before, work, message, refreshes, onSaved } = props
   const draft = useDraft<Values>(name, before ?? {})
   const values = draft.value
   const groups = groupsFor(values)
-  const form = useSubmit()
-  const send = () =>
-    form.submit(async () => {
-      await onSubmit(bodyOf(groups, values, before))
+  const form = useSave(() => work(bodyOf(groups, values, before)), {
+    message,
+    refreshes,
+    done: (result) => {
       draft.forget()
-    })
+      onSaved?.(result)
+    },
+  })
   const known = fieldsOf(groups).map((field) => field.name)
   const missing = missingIn(groups, values)
   const foreign =
@@ -50,16 +52,13 @@ export const GuidedForm = ({ label, draft: name, gate, groups: groupsFor, before
   }, [form.error])
   return (
     <div ref={frame}>
-      <Form
+      <SaveForm
         label={label}
-        onSubmit={send}
+        onSubmit={form.save}
         error={foreign ? form.error : form.rest}
         failure={form.error}
-        actions={
-          <Button type="submit" look="primary" gate={gate} busy={form.busy}>
-            {ui.save}
-          </Button>
-        }
+        form={form}
+        gate={gate}
       >
         {groups.map(({ title, fields }) => (
           <fieldset key={title} className="flex flex-col gap-4">
@@ -76,7 +75,7 @@ export const GuidedForm = ({ label, draft: name, gate, groups: groupsFor, before
           </fieldset>
         ))}
         {(missing.length > 0 || known.length > shortForm) && <Needed names={missing.map((field) => field.label)} />}
-      </Form>
+      </SaveForm>
     </div>
   )
 }

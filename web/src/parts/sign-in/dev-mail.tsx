@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { MailOpen } from 'lucide-react'
 import { useState } from 'react'
+import { readOutbox } from '../../api/dev-tools.ts'
 import { useDevTools } from '../../api/use-dev-tools.ts'
 import { signIn } from '../../strings/sign-in.ts'
 import { Button, buttonClasses } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
-import { readOutbox } from '../developers/outbox/dev-tools.ts'
-import { PlainText } from '../messages/plain-text.tsx'
+import { PlainText } from '../../ui/plain-text.tsx'
 
 const words = signIn.development
 

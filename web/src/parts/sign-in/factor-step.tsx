@@ -1,11 +1,11 @@
 import { useState } from 'react'
-import { signIn } from '../../../strings/sign-in.ts'
-import { Button } from '../../../ui/button.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { CodeInput } from '../../../ui/input.tsx'
-import { toast } from '../../../ui/toasts.tsx'
-import { PublicForm } from '../public-page.tsx'
-import { useSubmit } from '../use-submit.ts'
+import { signIn } from '../../strings/sign-in.ts'
+import { Button } from '../../ui/button.tsx'
+import { Field } from '../../ui/field.tsx'
+import { CodeInput } from '../../ui/input.tsx'
+import { toast } from '../../ui/toasts.tsx'
+import { useSave } from '../../ui/use-save.ts'
+import { PublicForm } from './public-page.tsx'
 import { SignInError } from './sign-in-error.tsx'
 
 export type FactorProof = { code: string } | { backup_code: string }
@@ -21,14 +21,36 @@ type Props = {
 export const FactorStep = ({ redirectTo, onRestart, onProof }: Props) => {
   const [backup, setBackup] = useState(false)
   const [code, setCode] = useState('')
-  const form = useSubmit()
-  const send = () =>
-    form.submit(async () => {
-      const left = await onProof(backup ? { backup_code: code } : { code })
+  const form = useSave(() => onProof(backup ? { backup_code: code } : { code }), {
+    done: (left) => {
       if (backup && left !== undefined) toast(signIn.backupLeft(left))
-    })
+    },
+  })
   return (
-    <PublicForm onSubmit={send}>
+    <PublicForm
+      onSubmit={form.save}
+      form={form}
+      error={<SignInError error={form.rest} redirectTo={redirectTo} />}
+      action={signIn.continue}
+      more={
+        <div className="flex justify-between">
+          <Button look="quiet" size="small" onClick={onRestart}>
+            {signIn.startOver}
+          </Button>
+          <Button
+            look="quiet"
+            size="small"
+            onClick={() => {
+              setBackup(!backup)
+              setCode('')
+              form.clear()
+            }}
+          >
+            {backup ? signIn.useApp : signIn.useBackup}
+          </Button>
+        </div>
+      }
+    >
       <p className="text-muted text-sm">{backup ? signIn.backupHelp : signIn.factorHelp}</p>
       <Field label={backup ? signIn.backupCode : signIn.code} error={form.fault('code') ?? form.fault('backup_code')}>
         <CodeInput
@@ -40,26 +62,6 @@ export const FactorStep = ({ redirectTo, onRestart, onProof }: Props) => {
           onChange={(event) => setCode(event.target.value)}
         />
       </Field>
-      <SignInError error={form.rest} redirectTo={redirectTo} />
-      <Button type="submit" look="primary" busy={form.busy}>
-        {signIn.continue}
-      </Button>
-      <div className="flex justify-between">
-        <Button look="quiet" size="small" onClick={onRestart}>
-          {signIn.startOver}
-        </Button>
-        <Button
-          look="quiet"
-          size="small"
-          onClick={() => {
-            setBackup(!backup)
-            setCode('')
-            form.clear()
-          }}
-        >
-          {backup ? signIn.useApp : signIn.useBackup}
-        </Button>
-      </div>
     </PublicForm>
   )
 }

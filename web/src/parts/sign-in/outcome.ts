@@ -1,5 +1,5 @@
-import { api, unwrap } from '../../../api/client.ts'
-import type { operations } from '../../../api/schema.gen.ts'
+import { api, unwrap } from '../../api/client.ts'
+import type { operations } from '../../api/schema.gen.ts'
 import type { FactorProof } from './factor-step.tsx'
 
 type LoginAnswer = operations['postApiAuthLogin2fa']['responses'][200]['content']['application/json']

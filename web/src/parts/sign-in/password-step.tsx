@@ -1,12 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { api, unwrap } from '../../../api/client.ts'
-import { signIn } from '../../../strings/sign-in.ts'
-import { Button, buttonClasses } from '../../../ui/button.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Input } from '../../../ui/input.tsx'
-import { PublicForm } from '../public-page.tsx'
-import { useSubmit } from '../use-submit.ts'
+import { api, unwrap } from '../../api/client.ts'
+import { signIn } from '../../strings/sign-in.ts'
+import { Button, buttonClasses } from '../../ui/button.tsx'
+import { TextField } from '../../ui/text-field.tsx'
+import { useSave } from '../../ui/use-save.ts'
+import { PublicForm } from './public-page.tsx'
 import { SignInError } from './sign-in-error.tsx'
 
 const Providers = ({ redirectTo }: { redirectTo: string | undefined }) => {
@@ -38,39 +37,40 @@ type Props = {
 export const PasswordStep = ({ redirectTo, onCode, onSso }: Props) => {
   const [email, setEmail] = useState('')
   const [password, setPassword] = useState('')
-  const form = useSubmit()
-  const send = () =>
-    form.submit(async () => {
+  const form = useSave(
+    () => {
       const body = { email, password, ...(redirectTo && { redirect_to: redirectTo }) }
-      const required = await unwrap(api.POST('/api/auth/login', { body }))
-      onCode(required.challenge_id, required.sent_to, email)
-    })
+      return unwrap(api.POST('/api/auth/login', { body }))
+    },
+    { done: (required) => onCode(required.challenge_id, required.sent_to, email) },
+  )
   return (
     <>
-      <PublicForm onSubmit={send}>
-        <Field label={signIn.email} error={form.fault('email')}>
-          <Input
-            type="email"
-            name="email"
-            autoComplete="username"
-            autoFocus
-            value={email}
-            onChange={(event) => setEmail(event.target.value)}
-          />
-        </Field>
-        <Field label={signIn.password} error={form.fault('password')}>
-          <Input
-            type="password"
-            name="password"
-            autoComplete="current-password"
-            value={password}
-            onChange={(event) => setPassword(event.target.value)}
-          />
-        </Field>
-        <SignInError error={form.rest} redirectTo={redirectTo} />
-        <Button type="submit" look="primary" busy={form.busy}>
-          {signIn.submit}
-        </Button>
+      <PublicForm
+        onSubmit={form.save}
+        form={form}
+        error={<SignInError error={form.rest} redirectTo={redirectTo} />}
+        action={signIn.submit}
+      >
+        <TextField
+          label={signIn.email}
+          error={form.fault('email')}
+          type="email"
+          name="email"
+          autoComplete="username"
+          autoFocus
+          value={email}
+          onText={setEmail}
+        />
+        <TextField
+          label={signIn.password}
+          error={form.fault('password')}
+          type="password"
+          name="password"
+          autoComplete="current-password"
+          value={password}
+          onText={setPassword}
+        />
       </PublicForm>
       <Button look="quiet" onClick={onSso}>
         {signIn.withSso}

@@ -1,5 +1,8 @@
 import type { ReactNode } from 'react'
+import { Button } from '../../ui/button.tsx'
+import { ErrorNote } from '../../ui/error-note.tsx'
 import { useDocumentTitle } from '../../ui/templates.tsx'
+import type { FormState } from '../../ui/use-save.ts'
 
 type Props = { title: string; description?: ReactNode; children: ReactNode; footer?: ReactNode }
 
@@ -19,8 +22,21 @@ export const PublicPage = ({ title, description, children, footer }: Props) => {
   )
 }
 
-/** A form of such a page. Its button spans the column. */
-export const PublicForm = ({ onSubmit, children }: { onSubmit: () => void; children: ReactNode }) => (
+type FormProps = {
+  onSubmit: () => void
+  form?: Pick<FormState, 'busy' | 'rest'>
+  /** Why it failed. Default: a note with the error. */
+  error?: ReactNode
+  /** What the button says, which spans the column. */
+  action: string
+  autoFocus?: boolean
+  children?: ReactNode
+  /** Below the button. */
+  more?: ReactNode
+}
+
+/** A form of such a page. */
+export const PublicForm = ({ onSubmit, form, error, action, autoFocus, children, more }: FormProps) => (
   <form
     noValidate
     className="flex flex-col gap-4"
@@ -30,6 +46,11 @@ export const PublicForm = ({ onSubmit, children }: { onSubmit: () => void; child
     }}
   >
     {children}
+    {error ?? <ErrorNote error={form?.rest} />}
+    <Button type="submit" look="primary" autoFocus={autoFocus} busy={form?.busy}>
+      {action}
+    </Button>
+    {more}
   </form>
 )
 

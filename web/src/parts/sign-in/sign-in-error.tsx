@@ -1,7 +1,7 @@
-import { ApiError } from '../../../api/api-error.ts'
-import { signIn } from '../../../strings/sign-in.ts'
-import { buttonClasses } from '../../../ui/button.tsx'
-import { ErrorNote } from '../../../ui/error-note.tsx'
+import { ApiError } from '../../api/api-error.ts'
+import { signIn } from '../../strings/sign-in.ts'
+import { buttonClasses } from '../../ui/button.tsx'
+import { ErrorNote } from '../../ui/error-note.tsx'
 import { ssoAddress } from './sso-address.ts'
 
 /** An error of sign-in, with the next step: a mailed link, or the single sign-on that the organisation requires. */

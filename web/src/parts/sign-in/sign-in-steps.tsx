@@ -1,11 +1,11 @@
 /** Sign-in with a password, then the mailed code, then the second factor of an account that has one. */
 import { useState } from 'react'
 import { api, unwrap } from '../../api/client.ts'
-import { CodeStep } from './steps/code-step.tsx'
-import { type FactorProof, FactorStep } from './steps/factor-step.tsx'
-import { proveFactor, type SignedIn } from './steps/outcome.ts'
-import { PasswordStep } from './steps/password-step.tsx'
-import { SsoStep } from './steps/sso-step.tsx'
+import { CodeStep } from './code-step.tsx'
+import { type FactorProof, FactorStep } from './factor-step.tsx'
+import { proveFactor, type SignedIn } from './outcome.ts'
+import { PasswordStep } from './password-step.tsx'
+import { SsoStep } from './sso-step.tsx'
 
 type Step =
   | { name: 'password' }

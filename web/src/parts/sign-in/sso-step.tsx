@@ -1,10 +1,10 @@
 import { useState } from 'react'
-import { signIn } from '../../../strings/sign-in.ts'
-import { Button } from '../../../ui/button.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Input } from '../../../ui/input.tsx'
-import { enterAt } from '../enter.ts'
-import { PublicForm } from '../public-page.tsx'
+import { enterAt } from '../../api/enter.ts'
+import { signIn } from '../../strings/sign-in.ts'
+import { Button } from '../../ui/button.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Input } from '../../ui/input.tsx'
+import { PublicForm } from './public-page.tsx'
 import { ssoAddress } from './sso-address.ts'
 
 type Props = { redirectTo: string | undefined; onRestart: () => void }
@@ -18,7 +18,15 @@ export const SsoStep = ({ redirectTo, onRestart }: Props) => {
     enterAt(ssoAddress(`/api/auth/sso/login?email=${encodeURIComponent(email.trim())}`, redirectTo))
   }
   return (
-    <PublicForm onSubmit={send}>
+    <PublicForm
+      onSubmit={send}
+      action={signIn.continue}
+      more={
+        <Button look="quiet" size="small" onClick={onRestart}>
+          {signIn.withPassword}
+        </Button>
+      }
+    >
       <Field label={signIn.workEmail} help={signIn.ssoHelp} error={error}>
         <Input
           type="email"
@@ -32,12 +40,6 @@ export const SsoStep = ({ redirectTo, onRestart }: Props) => {
           }}
         />
       </Field>
-      <Button type="submit" look="primary">
-        {signIn.continue}
-      </Button>
-      <Button look="quiet" size="small" onClick={onRestart}>
-        {signIn.withPassword}
-      </Button>
     </PublicForm>
   )
 }

@@ -1,14 +1,14 @@
 /** Lets requests of the page around it ask for a step-up. */
 import { lazy, Suspense, useEffect } from 'react'
-import { enableStepUpPrompt, useStepUpAsked } from '../api/step-up.ts'
+import { stepUpPrompt } from '../../api/prompt.ts'
 
 const StepUpDialog = lazy(() => import('./step-up-dialog.tsx'))
 
 export const StepUpPrompt = () => {
-  const asked = useStepUpAsked()
+  const asked = stepUpPrompt.useAsked()
   useEffect(() => {
-    enableStepUpPrompt(true)
-    return () => enableStepUpPrompt(false)
+    stepUpPrompt.enable(true)
+    return () => stepUpPrompt.enable(false)
   }, [])
   return <Suspense>{asked && <StepUpDialog />}</Suspense>
 }

@@ -5,12 +5,11 @@ import { useUser } from '../../api/session.ts'
 import { signIn } from '../../strings/sign-in.ts'
 import { Button } from '../../ui/button.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Input } from '../../ui/input.tsx'
+import { TextField } from '../../ui/text-field.tsx'
+import { useSave } from '../../ui/use-save.ts'
+import { CodeStep } from './code-step.tsx'
+import { FactorStep } from './factor-step.tsx'
 import { PublicForm } from './public-page.tsx'
-import { CodeStep } from './steps/code-step.tsx'
-import { FactorStep } from './steps/factor-step.tsx'
-import { useSubmit } from './use-submit.ts'
 
 type Body = NonNullable<Parameters<typeof post>[0]>
 const post = (body: { password?: string; challenge_id?: string; code?: string; backup_code?: string }) =>
@@ -19,18 +18,15 @@ const post = (body: { password?: string; challenge_id?: string; code?: string; b
 /** The link ends all sessions, so the person comes back through the identity provider. */
 const NoPassword = ({ email }: { email: string }) => {
   const [sent, setSent] = useState(false)
-  const form = useSubmit()
-  const send = () =>
-    form.submit(async () => {
-      await unwrap(api.POST('/api/auth/forgot-password', { body: { email } }))
-      setSent(true)
-    })
+  const form = useSave(() => unwrap(api.POST('/api/auth/forgot-password', { body: { email } })), {
+    done: () => setSent(true),
+  })
   if (sent) return <p role="status">{signIn.linkSent(email)}</p>
   return (
     <>
       <p className="text-sm">{signIn.stepUpNoPassword}</p>
       <ErrorNote error={form.rest} />
-      <Button look="primary" busy={form.busy} onClick={send}>
+      <Button look="primary" busy={form.busy} onClick={() => form.save()}>
         {signIn.sendLink}
       </Button>
     </>
@@ -39,29 +35,24 @@ const NoPassword = ({ email }: { email: string }) => {
 
 const PasswordForm = ({ email, onCode }: { email: string; onCode: (id: string, sentTo: string) => void }) => {
   const [password, setPassword] = useState('')
-  const form = useSubmit()
-  const send = () =>
-    form.submit(async () => {
-      const asked = await post({ password })
+  const form = useSave(() => post({ password }), {
+    done: (asked) => {
       if (asked.status === 'code_required') onCode(asked.challenge_id, asked.sent_to)
-    })
+    },
+  })
   return (
-    <PublicForm onSubmit={send}>
+    <PublicForm onSubmit={form.save} form={form} action={signIn.continue}>
       <input type="hidden" name="username" autoComplete="username" value={email} readOnly />
-      <Field label={signIn.password} error={form.fault('password')}>
-        <Input
-          type="password"
-          name="password"
-          autoComplete="current-password"
-          autoFocus
-          value={password}
-          onChange={(event) => setPassword(event.target.value)}
-        />
-      </Field>
-      <ErrorNote error={form.rest} />
-      <Button type="submit" look="primary" busy={form.busy}>
-        {signIn.continue}
-      </Button>
+      <TextField
+        label={signIn.password}
+        error={form.fault('password')}
+        type="password"
+        name="password"
+        autoComplete="current-password"
+        autoFocus
+        value={password}
+        onText={setPassword}
+      />
     </PublicForm>
   )
 }

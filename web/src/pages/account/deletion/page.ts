@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/account/deletion',
   title: 'Delete account',
-  area: 'app',
   rail: 'deletion',
   load: () => import('./view.tsx'),
 })

@@ -1,16 +1,15 @@
 import { useState } from 'react'
 import { ApiError } from '../../../api/api-error.ts'
 import { api, unwrap } from '../../../api/client.ts'
+import { enterAt } from '../../../api/enter.ts'
 import { useSession, useUser } from '../../../api/session.ts'
 import { deletion } from '../../../strings/account.ts'
-import { Button } from '../../../ui/button.tsx'
 import { Checkbox } from '../../../ui/checkbox.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Input } from '../../../ui/input.tsx'
+import { SaveForm } from '../../../ui/save-form.tsx'
 import { Table } from '../../../ui/table.tsx'
-import { Form, Page, Section } from '../../../ui/templates.tsx'
-import { enterAt } from '../../sign-in/enter.ts'
-import { useSubmit } from '../../sign-in/use-submit.ts'
+import { Page, Section } from '../../../ui/templates.tsx'
+import { TextField } from '../../../ui/text-field.tsx'
+import { useSave } from '../../../ui/use-save.ts'
 
 type SoleOrg = { id: string; name: string }
 
@@ -41,48 +40,36 @@ const DeletionForm = () => {
   const [text, setText] = useState('')
   const [sole, setSole] = useState<SoleOrg[]>()
   const [agreed, setAgreed] = useState(false)
-  const form = useSubmit()
-  const remove = () =>
-    form.submit(async () => {
-      const confirmation = user.has_password ? { password: text } : { email: text }
-      try {
-        await unwrap(api.DELETE('/api/internal/user', { body: { ...confirmation, delete_owned_orgs: agreed } }))
-        enterAt('/login')
-      } catch (error) {
-        if (!(error instanceof ApiError && error.code === 'SOLE_OWNER')) throw error
-        setSole(error.body.orgs as SoleOrg[])
-      }
-    })
+  const form = useSave(async () => {
+    const confirmation = user.has_password ? { password: text } : { email: text }
+    try {
+      await unwrap(api.DELETE('/api/internal/user', { body: { ...confirmation, delete_owned_orgs: agreed } }))
+      enterAt('/login')
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 'SOLE_OWNER')) throw error
+      setSole(error.body.orgs as SoleOrg[])
+    }
+  })
   return (
     <Section danger title={deletion.confirm}>
-      <Form
+      <SaveForm
         label={deletion.title}
-        onSubmit={remove}
-        error={form.rest}
-        actions={
-          <Button
-            type="submit"
-            look="danger"
-            busy={form.busy}
-            disabled={text === '' || (sole !== undefined && !agreed)}
-          >
-            {deletion.remove}
-          </Button>
-        }
+        onSubmit={form.save}
+        form={form}
+        look="danger"
+        disabled={text === '' || (sole !== undefined && !agreed)}
+        action={deletion.remove}
       >
-        <Field
+        <TextField
           label={user.has_password ? deletion.password : deletion.email(user.email)}
           error={form.fault('password') ?? form.fault('email')}
-        >
-          <Input
-            type={user.has_password ? 'password' : 'email'}
-            autoComplete={user.has_password ? 'current-password' : 'off'}
-            value={text}
-            onChange={(event) => setText(event.target.value)}
-          />
-        </Field>
+          type={user.has_password ? 'password' : 'email'}
+          autoComplete={user.has_password ? 'current-password' : 'off'}
+          value={text}
+          onText={setText}
+        />
         {sole && <SoleOrgs orgs={sole} agreed={agreed} onAgreed={setAgreed} />}
-      </Form>
+      </SaveForm>
     </Section>
   )
 }

@@ -1,10 +1,9 @@
 import { type ReactNode, useState } from 'react'
 import { password } from '../../../strings/account.ts'
-import { Button } from '../../../ui/button.tsx'
 import { Field } from '../../../ui/field.tsx'
 import { CodeInput } from '../../../ui/input.tsx'
-import { Form } from '../../../ui/templates.tsx'
-import { useSubmit } from '../../sign-in/use-submit.ts'
+import { SaveForm } from '../../../ui/save-form.tsx'
+import { useSave } from '../../../ui/use-save.ts'
 
 type Props = {
   action: string
@@ -16,22 +15,13 @@ type Props = {
 /** Asks for a code of the authenticator app. */
 export const CodeForm = ({ action, danger, children, onCode }: Props) => {
   const [code, setCode] = useState('')
-  const form = useSubmit()
+  const form = useSave(() => onCode(code.replaceAll(' ', '')))
   return (
-    <Form
-      label={action}
-      onSubmit={() => void form.submit(() => onCode(code.replaceAll(' ', '')))}
-      error={form.rest}
-      actions={
-        <Button type="submit" look={danger ? 'danger' : 'primary'} busy={form.busy}>
-          {action}
-        </Button>
-      }
-    >
+    <SaveForm label={action} onSubmit={form.save} form={form} look={danger ? 'danger' : 'primary'} action={action}>
       {children}
       <Field label={password.code} error={form.fault('code')}>
         <CodeInput value={code} onChange={(event) => setCode(event.target.value)} />
       </Field>
-    </Form>
+    </SaveForm>
   )
 }

@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/account/password',
   title: 'Password and two-factor',
-  area: 'app',
   rail: 'password',
   load: () => import('./view.tsx'),
 })

@@ -1,59 +1,42 @@
-import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import { useUser } from '../../../api/session.ts'
 import { password } from '../../../strings/account.ts'
-import { Button } from '../../../ui/button.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Input } from '../../../ui/input.tsx'
-import { Form, Section } from '../../../ui/templates.tsx'
-import { toast } from '../../../ui/toasts.tsx'
-import { useSubmit } from '../../sign-in/use-submit.ts'
+import { SaveForm } from '../../../ui/save-form.tsx'
+import { Section } from '../../../ui/templates.tsx'
+import { fieldsOf, TextField } from '../../../ui/text-field.tsx'
+import { useFields } from '../../../ui/use-draft.ts'
+import { useSave } from '../../../ui/use-save.ts'
+
+const empty = { current_password: '', new_password: '' }
 
 /** Passwords are no draft: they stay in memory only. */
 export const PasswordForm = () => {
   const { has_password: hasPassword, email } = useUser()
-  const [current, setCurrent] = useState('')
-  const [next, setNext] = useState('')
-  const form = useSubmit()
-  const change = () =>
-    form.submit(async () => {
-      const body = { current_password: current, new_password: next }
-      await unwrap(api.POST('/api/internal/user/password', { body }))
-      setCurrent('')
-      setNext('')
-      toast(password.changed)
-    })
+  const { value: body, change } = useFields(empty)
+  const form = useSave(() => unwrap(api.POST('/api/internal/user/password', { body })), {
+    message: password.changed,
+    done: () => change(empty),
+  })
+  const field = fieldsOf(body, change, form.fault)
   if (!hasPassword) return <Section title={password.password} description={password.noPassword} />
   return (
     <Section title={password.password} description={password.passwordHelp}>
-      <Form
-        label={password.password}
-        onSubmit={change}
-        error={form.rest}
-        actions={
-          <Button type="submit" look="primary" busy={form.busy}>
-            {password.change}
-          </Button>
-        }
-      >
+      <SaveForm label={password.password} onSubmit={form.save} form={form} action={password.change}>
         <input type="hidden" autoComplete="username" value={email} readOnly />
-        <Field label={password.current} error={form.fault('current_password')}>
-          <Input
-            type="password"
-            autoComplete="current-password"
-            value={current}
-            onChange={(event) => setCurrent(event.target.value)}
-          />
-        </Field>
-        <Field label={password.next} help={password.nextHelp} error={form.fault('new_password')}>
-          <Input
-            type="password"
-            autoComplete="new-password"
-            value={next}
-            onChange={(event) => setNext(event.target.value)}
-          />
-        </Field>
-      </Form>
+        <TextField
+          label={password.current}
+          type="password"
+          autoComplete="current-password"
+          {...field('current_password')}
+        />
+        <TextField
+          label={password.next}
+          help={password.nextHelp}
+          type="password"
+          autoComplete="new-password"
+          {...field('new_password')}
+        />
+      </SaveForm>
     </Section>
   )
 }

@@ -1,23 +1,19 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import type { operations } from '../../../api/schema.gen.ts'
 import { useSession } from '../../../api/session.ts'
 import { profile } from '../../../strings/account.ts'
-import { ui } from '../../../strings/ui.ts'
 import { StatusDot } from '../../../ui/badge.tsx'
-import { Button } from '../../../ui/button.tsx'
 import { Copyable } from '../../../ui/copy-button.tsx'
 import { DetailList } from '../../../ui/detail-list.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Input } from '../../../ui/input.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
-import { Select } from '../../../ui/select.tsx'
+import { SaveForm } from '../../../ui/save-form.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
-import { Form, Page, Section } from '../../../ui/templates.tsx'
-import { toast } from '../../../ui/toasts.tsx'
-import { useSubmit } from '../../sign-in/use-submit.ts'
+import { Page, Section } from '../../../ui/templates.tsx'
+import { SelectField, TextField } from '../../../ui/text-field.tsx'
+import { useSave } from '../../../ui/use-save.ts'
 
 type Profile = operations['getApiInternalUser']['responses'][200]['content']['application/json']
 
@@ -29,44 +25,32 @@ const Verified = ({ text, verified }: { text: string; verified: boolean }) => (
 )
 
 const Editor = ({ user }: { user: Profile }) => {
-  const client = useQueryClient()
   const orgs = useSession().orgs ?? []
   const [name, setName] = useState(user.name)
   const [orgId, setOrgId] = useState(user.default_org_id ?? orgs[0]?.id ?? '')
-  const form = useSubmit()
-  const save = () =>
-    form.submit(async () => {
+  const form = useSave(
+    () => {
       const body = { name, ...(orgId && { default_org_id: orgId }) }
-      await unwrap(api.PATCH('/api/internal/user', { body }))
-      toast(profile.saved)
-      await Promise.all([['session'], ['profile'], ['team']].map((queryKey) => client.invalidateQueries({ queryKey })))
-    })
+      return unwrap(api.PATCH('/api/internal/user', { body }))
+    },
+    { message: profile.saved, refreshes: [['session'], ['profile'], ['team']] },
+  )
   return (
     <Section title={profile.title}>
-      <Form
-        label={profile.title}
-        onSubmit={save}
-        error={form.rest}
-        actions={
-          <Button type="submit" look="primary" busy={form.busy}>
-            {ui.save}
-          </Button>
-        }
-      >
-        <Field label={profile.name} error={form.fault('name')}>
-          <Input value={name} autoComplete="name" onChange={(event) => setName(event.target.value)} />
-        </Field>
+      <SaveForm label={profile.title} onSubmit={form.save} form={form}>
+        <TextField label={profile.name} error={form.fault('name')} value={name} autoComplete="name" onText={setName} />
         {orgs.length > 1 && (
-          <Field label={profile.defaultOrg} help={profile.defaultOrgHelp} error={form.fault('default_org_id')}>
-            <Select
-              className="w-full"
-              options={orgs.map((org) => ({ value: org.id, label: org.name }))}
-              value={orgId}
-              onValue={setOrgId}
-            />
-          </Field>
+          <SelectField
+            label={profile.defaultOrg}
+            help={profile.defaultOrgHelp}
+            error={form.fault('default_org_id')}
+            className="w-full"
+            options={orgs.map((org) => ({ value: org.id, label: org.name }))}
+            value={orgId}
+            onValue={setOrgId}
+          />
         )}
-      </Form>
+      </SaveForm>
       <div className="mt-6 border-t pt-4">
         <DetailList
           facts={[

@@ -1,37 +1,29 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../../../api/client.ts'
 import type { operations } from '../../../api/schema.gen.ts'
 import { sessions } from '../../../strings/account.ts'
 import { Badge } from '../../../ui/badge.tsx'
 import { Button } from '../../../ui/button.tsx'
-import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
+import { ConfirmButton } from '../../../ui/confirm-dialog.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
-import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { type Column, Table } from '../../../ui/table.tsx'
 import { Page } from '../../../ui/templates.tsx'
-import { toast, toastError } from '../../../ui/toasts.tsx'
+import { timeColumn } from '../../../ui/time-column.tsx'
+import { toastError } from '../../../ui/toasts.tsx'
+import { useSave } from '../../../ui/use-save.ts'
 
 type Session = operations['getApiInternalSessions']['responses'][200]['content']['application/json']['data'][number]
 
 const revoke = (id: string) => unwrap(api.DELETE('/api/internal/sessions', { params: { query: { id } } }))
 
 const EndButton = ({ id }: { id: string }) => {
-  const client = useQueryClient()
-  const [busy, setBusy] = useState(false)
-  const end = async () => {
-    setBusy(true)
-    try {
-      await revoke(id)
-      toast(sessions.ended)
-      await client.invalidateQueries({ queryKey: ['sessions'] })
-    } catch (error) {
-      toastError(error)
-    }
-    setBusy(false)
-  }
+  const { save, busy } = useSave(() => revoke(id), {
+    message: sessions.ended,
+    refreshes: [['sessions']],
+    failed: toastError,
+  })
   return (
-    <Button size="small" busy={busy} onClick={end}>
+    <Button size="small" busy={busy} onClick={() => save()}>
       {sessions.end}
     </Button>
   )
@@ -60,18 +52,8 @@ const columns: Column<Session>[] = [
     className: 'hidden w-36 capitalize lg:table-cell',
     cell: ({ method }) => sessions.methods[method] ?? method.replaceAll('_', ' '),
   },
-  {
-    id: 'active',
-    header: sessions.lastActive,
-    className: 'hidden w-28 sm:table-cell',
-    cell: ({ last_active_at }) => <RelativeTime at={last_active_at} />,
-  },
-  {
-    id: 'expires',
-    header: sessions.expires,
-    className: 'hidden w-28 md:table-cell',
-    cell: ({ expires_at }) => <RelativeTime due at={expires_at} />,
-  },
+  timeColumn('last_active_at', sessions.lastActive, { className: 'hidden w-28 sm:table-cell' }),
+  timeColumn('expires_at', sessions.expires, { className: 'hidden w-28 md:table-cell', due: true }),
   {
     id: 'actions',
     header: <span className="sr-only">{sessions.actions}</span>,
@@ -82,34 +64,29 @@ const columns: Column<Session>[] = [
 ]
 
 const SessionsPage = () => {
-  const client = useQueryClient()
-  const [asked, setAsked] = useState(false)
   const { data, error } = useQuery({
     queryKey: ['sessions'],
     queryFn: () => unwrap(api.GET('/api/internal/sessions')),
   })
-  const endOthers = async () => {
-    const { revoked } = await revoke('others')
-    toast(sessions.othersEnded(revoked))
-    await client.invalidateQueries({ queryKey: ['sessions'] })
-  }
+  const endOthers = () => revoke('others')
   return (
     <Page
       title={sessions.title}
       description={sessions.help}
-      actions={<Button onClick={() => setAsked(true)}>{sessions.endOthers}</Button>}
+      actions={
+        <ConfirmButton
+          title={sessions.endOthersTitle}
+          action={sessions.endOthers}
+          onConfirm={endOthers}
+          message={({ revoked }) => sessions.othersEnded(revoked)}
+          refreshes={[['sessions']]}
+        >
+          {sessions.endOthersHelp}
+        </ConfirmButton>
+      }
     >
       <ErrorNote error={error} />
       <Table label={sessions.title} columns={columns} rows={data?.data} rowKey={({ id }) => id} />
-      <ConfirmDialog
-        open={asked}
-        onClose={() => setAsked(false)}
-        title={sessions.endOthersTitle}
-        action={sessions.endOthers}
-        onConfirm={endOthers}
-      >
-        {sessions.endOthersHelp}
-      </ConfirmDialog>
     </Page>
   )
 }

@@ -1,11 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
+import { useMode } from '../../../api/mode.ts'
 import type { operations } from '../../../api/schema.gen.ts'
-import { useMode } from '../../../shell/mode.ts'
 import { blasts } from '../../../strings/blasts.ts'
-import { Button } from '../../../ui/button.tsx'
-import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
+import { ConfirmButton } from '../../../ui/confirm-dialog.tsx'
 import { DetailList } from '../../../ui/detail-list.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
@@ -40,7 +38,6 @@ const Facts = ({ of }: { of: Estimate }) => (
 type Props = { audienceId: string; blast: Blast; ready: boolean; onSent: (jobId: string) => void }
 
 export const ReviewStep = ({ audienceId, blast, ready, onSent }: Props) => {
-  const [asked, setAsked] = useState(false)
   const mode = useMode()
   const body = bodyOf(blast)
   const params = { path: { id: audienceId } }
@@ -52,10 +49,9 @@ export const ReviewStep = ({ audienceId, blast, ready, onSent }: Props) => {
     retry: false,
   })
   if (!ready) return <p className="text-sm">{blasts.incomplete}</p>
-  const send = async () => {
+  const send = () => {
     const headers = { 'idempotency-key': blast.key }
-    const { job_id } = await unwrap(api.POST('/api/internal/audiences/{id}/send', { params, body, headers }))
-    onSent(job_id)
+    return unwrap(api.POST('/api/internal/audiences/{id}/send', { params, body, headers }))
   }
   if (error) return <ErrorNote error={error} />
   if (!data) {
@@ -71,25 +67,19 @@ export const ReviewStep = ({ audienceId, blast, ready, onSent }: Props) => {
       <p className="text-muted text-sm">{blasts.reviewHelp}</p>
       <Facts of={data} />
       <div>
-        <Button
+        <ConfirmButton
           look="primary"
           gate="requireDeveloperSession"
           reason={mode === 'test' ? blasts.onlyLive : undefined}
-          onClick={() => setAsked(true)}
+          danger={false}
+          title={blasts.confirmTitle}
+          action={blasts.sendNow(data.recipients)}
+          onConfirm={send}
+          done={({ job_id }) => onSent(job_id)}
         >
-          {blasts.sendNow(data.recipients)}
-        </Button>
+          {blasts.confirm(data.recipients, costOf(data))}
+        </ConfirmButton>
       </div>
-      <ConfirmDialog
-        open={asked}
-        danger={false}
-        onClose={() => setAsked(false)}
-        title={blasts.confirmTitle}
-        action={blasts.sendNow(data.recipients)}
-        onConfirm={send}
-      >
-        {blasts.confirm(data.recipients, costOf(data))}
-      </ConfirmDialog>
     </>
   )
 }

@@ -1,8 +1,6 @@
 import { blasts } from '../../../strings/blasts.ts'
 import { RadioGroup } from '../../../ui/check-group.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Input } from '../../../ui/input.tsx'
-import { Select } from '../../../ui/select.tsx'
+import { SelectField, TextField } from '../../../ui/text-field.tsx'
 import type { StepProps } from './blast-steps.ts'
 
 const zones = (own: string) =>
@@ -21,21 +19,27 @@ export const ScheduleStep = ({ blast, change }: StepProps) => (
     />
     {blast.later && (
       <div className="grid gap-4 sm:grid-cols-2">
-        <Field label={blasts.localTime}>
-          <Input
-            type="datetime-local"
-            value={blast.localTime}
-            onChange={(event) => change({ localTime: event.target.value })}
-          />
-        </Field>
-        <Field label={blasts.zone}>
-          <Select value={blast.zone} onValue={(zone) => change({ zone })} options={zones(blast.zone)} />
-        </Field>
+        <TextField
+          label={blasts.localTime}
+          type="datetime-local"
+          value={blast.localTime}
+          onText={(text) => change({ localTime: text })}
+        />
+        <SelectField
+          label={blasts.zone}
+          value={blast.zone}
+          onValue={(zone) => change({ zone })}
+          options={zones(blast.zone)}
+        />
       </div>
     )}
-    <Field label={blasts.ramp} help={blasts.rampHelp}>
-      <Input inputMode="numeric" value={blast.ramp} onChange={(event) => change({ ramp: event.target.value })} />
-    </Field>
+    <TextField
+      label={blasts.ramp}
+      help={blasts.rampHelp}
+      inputMode="numeric"
+      value={blast.ramp}
+      onText={(text) => change({ ramp: text })}
+    />
     {blast.channel === 'sms' && <p className="text-muted text-sm">{blasts.quietHours}</p>}
   </>
 )

@@ -4,9 +4,7 @@ import { api, unwrap } from '../../../api/client.ts'
 import type { components } from '../../../api/schema.gen.ts'
 import { blasts } from '../../../strings/blasts.ts'
 import { everyRow, longPage } from '../../../ui/every-row.ts'
-import { Field } from '../../../ui/field.tsx'
-import { Input } from '../../../ui/input.tsx'
-import { Select } from '../../../ui/select.tsx'
+import { SelectField, TextField } from '../../../ui/text-field.tsx'
 import type { ListPage } from '../../../ui/use-pages.ts'
 import type { StepProps } from './blast-steps.ts'
 
@@ -56,15 +54,15 @@ export const SenderStep = ({ blast, change }: StepProps) => {
   const { data: templates = [] } = useApprovedDlt(sms)
   return (
     <>
-      <Field label={blasts.from} help={sms ? blasts.fromSmsHelp : blasts.fromEmailHelp}>
-        <Input
-          list={list}
-          value={blast.from}
-          maxLength={1_000}
-          autoComplete="off"
-          onChange={(event) => change({ from: event.target.value })}
-        />
-      </Field>
+      <TextField
+        label={blasts.from}
+        help={sms ? blasts.fromSmsHelp : blasts.fromEmailHelp}
+        list={list}
+        value={blast.from}
+        maxLength={1_000}
+        autoComplete="off"
+        onText={(text) => change({ from: text })}
+      />
       <datalist id={list}>
         {senders?.map((sender) => (
           <option key={sender} value={sender} />
@@ -72,16 +70,17 @@ export const SenderStep = ({ blast, change }: StepProps) => {
       </datalist>
       {senders?.length === 0 && <NoSender sms={sms} />}
       {sms && templates.length > 0 && (
-        <Field label={blasts.dlt} help={blasts.dltHelp} optional>
-          <Select
-            value={blast.dlt}
-            onValue={(dlt) => change({ dlt })}
-            options={[
-              { value: '', label: blasts.noDlt },
-              ...templates.map(({ id, name }) => ({ value: id, label: name })),
-            ]}
-          />
-        </Field>
+        <SelectField
+          label={blasts.dlt}
+          help={blasts.dltHelp}
+          optional
+          value={blast.dlt}
+          onValue={(dlt) => change({ dlt })}
+          options={[
+            { value: '', label: blasts.noDlt },
+            ...templates.map(({ id, name }) => ({ value: id, label: name })),
+          ]}
+        />
       )}
     </>
   )

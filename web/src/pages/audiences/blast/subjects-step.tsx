@@ -1,30 +1,28 @@
 import { blasts } from '../../../strings/blasts.ts'
 import { RadioGroup } from '../../../ui/check-group.tsx'
 import { Checkbox } from '../../../ui/checkbox.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Input, TextArea } from '../../../ui/input.tsx'
+import { optionsOf } from '../../../ui/select.tsx'
+import { TextAreaField, TextField } from '../../../ui/text-field.tsx'
 import { subjectsOf } from './blast-draft.ts'
 import type { StepProps } from './blast-steps.ts'
 
 const Winner = ({ blast, change }: StepProps) => (
   <div className="flex flex-col gap-4 border-l-2 pl-4">
-    <Field label={blasts.testPercent}>
-      <Input
-        inputMode="numeric"
-        value={blast.testPercent}
-        onChange={(event) => change({ testPercent: event.target.value })}
-      />
-    </Field>
-    <Field label={blasts.waitMinutes}>
-      <Input
-        inputMode="numeric"
-        value={blast.waitMinutes}
-        onChange={(event) => change({ waitMinutes: event.target.value })}
-      />
-    </Field>
+    <TextField
+      label={blasts.testPercent}
+      inputMode="numeric"
+      value={blast.testPercent}
+      onText={(text) => change({ testPercent: text })}
+    />
+    <TextField
+      label={blasts.waitMinutes}
+      inputMode="numeric"
+      value={blast.waitMinutes}
+      onText={(text) => change({ waitMinutes: text })}
+    />
     <RadioGroup
       legend={blasts.by}
-      choices={Object.entries(blasts.bys).map(([value, label]) => ({ value, label }))}
+      choices={optionsOf(blasts.bys)}
       value={blast.by}
       onValue={(by) => change({ by: by as 'opened' | 'clicked' })}
     />
@@ -37,9 +35,14 @@ export const SubjectsStep = (props: StepProps) => {
   const several = subjectsOf(blast).length >= 2
   return (
     <>
-      <Field label={blasts.subjects} help={blasts.subjectsHelp} optional>
-        <TextArea rows={4} value={blast.subjects} onChange={(event) => change({ subjects: event.target.value })} />
-      </Field>
+      <TextAreaField
+        label={blasts.subjects}
+        help={blasts.subjectsHelp}
+        optional
+        rows={4}
+        value={blast.subjects}
+        onText={(text) => change({ subjects: text })}
+      />
       <Checkbox
         label={blasts.trackOpens}
         checked={blast.trackOpens}

@@ -1,12 +1,11 @@
 import { MailFrame } from '../../../mail/mail-frame.tsx'
+import { type Template, useTemplateChoices } from '../../../parts/template-data.ts'
 import { blasts } from '../../../strings/blasts.ts'
 import { buttonClasses } from '../../../ui/button.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Select } from '../../../ui/select.tsx'
+import { PlainText } from '../../../ui/plain-text.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
-import { PlainText } from '../../messages/plain-text.tsx'
-import { type Template, useTemplateChoices } from '../../templates/template-data.ts'
+import { SelectField } from '../../../ui/text-field.tsx'
 import type { StepProps } from './blast-steps.ts'
 
 const Preview = ({ template: { id, subject, html, text, slug } }: { template: Template }) => (
@@ -42,19 +41,19 @@ export const TemplateStep = ({ blast, change }: StepProps) => {
   }
   return (
     <>
-      <Field label={blasts.template} help={blasts.templateHelp}>
-        <Select
-          value={chosen?.id ?? ''}
-          onValue={choose}
-          options={[
-            { value: '', label: blasts.chooseTemplate },
-            ...data.map(({ id, slug, channel }) => ({
-              value: id,
-              label: `${slug} (${blasts.channels[channel]})`,
-            })),
-          ]}
-        />
-      </Field>
+      <SelectField
+        label={blasts.template}
+        help={blasts.templateHelp}
+        value={chosen?.id ?? ''}
+        onValue={choose}
+        options={[
+          { value: '', label: blasts.chooseTemplate },
+          ...data.map(({ id, slug, channel }) => ({
+            value: id,
+            label: `${slug} (${blasts.channels[channel]})`,
+          })),
+        ]}
+      />
       {chosen && <Preview template={chosen} />}
     </>
   )

@@ -1,7 +1,6 @@
+import { useTemplateChoices } from '../../../parts/template-data.ts'
 import { blasts } from '../../../strings/blasts.ts'
-import { Field } from '../../../ui/field.tsx'
-import { Input, TextArea } from '../../../ui/input.tsx'
-import { useTemplateChoices } from '../../templates/template-data.ts'
+import { TextAreaField, TextField } from '../../../ui/text-field.tsx'
 import { parsedJson, variableNames } from './blast-draft.ts'
 import type { StepProps } from './blast-steps.ts'
 
@@ -14,26 +13,23 @@ export const VariablesStep = ({ blast, change }: StepProps) => {
       <p className="text-muted text-sm">{blasts.variablesHelp}</p>
       {template && names.length === 0 && <p className="text-sm">{blasts.noVariables}</p>}
       {names.map((name) => (
-        <Field key={name} label={<span className="font-mono">{name}</span>}>
-          <Input
-            value={blast.variables[name] ?? ''}
-            onChange={(event) => change({ variables: { ...blast.variables, [name]: event.target.value } })}
-          />
-        </Field>
+        <TextField
+          key={name}
+          label={<span className="font-mono">{name}</span>}
+          value={blast.variables[name] ?? ''}
+          onText={(text) => change({ variables: { ...blast.variables, [name]: text } })}
+        />
       ))}
-      <Field
+      <TextAreaField
         label={blasts.moreVariables}
         help={blasts.moreVariablesHelp}
         error={parsedJson(blast.json) ? undefined : blasts.badJson}
         optional
-      >
-        <TextArea
-          spellCheck={false}
-          className="font-mono"
-          value={blast.json}
-          onChange={(event) => change({ json: event.target.value })}
-        />
-      </Field>
+        spellCheck={false}
+        className="font-mono"
+        value={blast.json}
+        onText={(text) => change({ json: text })}
+      />
     </>
   )
 }

@@ -1,13 +1,12 @@
-import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { importing } from '../../../strings/audiences.ts'
-import { Button } from '../../../ui/button.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
 import { Field } from '../../../ui/field.tsx'
 import { Input } from '../../../ui/input.tsx'
-import { Select } from '../../../ui/select.tsx'
-import { Form, Section } from '../../../ui/templates.tsx'
-import { useSubmit } from '../../sign-in/use-submit.ts'
+import { SaveForm } from '../../../ui/save-form.tsx'
+import { Section } from '../../../ui/templates.tsx'
+import { SelectField } from '../../../ui/text-field.tsx'
+import { useSave } from '../../../ui/use-save.ts'
 import { type CsvHeader, guessTarget, isReachable, isTwice, readHeader, targetNames, withHeader } from './csv-header.ts'
 import { ImportReportView } from './import-report.tsx'
 import { type ImportReport, uploadCsv } from './upload-csv.ts'
@@ -20,18 +19,18 @@ const Mapping = ({ chosen, onChange }: { chosen: Chosen; onChange: (targets: str
   <fieldset className="flex flex-col gap-3">
     <legend className="mb-2 font-medium text-sm">{importing.columns}</legend>
     {chosen.header.names.map((name, index) => (
-      // biome-ignore lint/suspicious/noArrayIndexKey: columns can have the same name and do not move
-      <Field key={index} label={importing.column(name)}>
-        <Select
-          className="w-full"
-          value={chosen.targets[index] as string}
-          options={[
-            ...targetNames.map((target) => ({ value: target, label: importing.targets[target] as string })),
-            ...(targetNames.includes(name) ? [] : [{ value: name, label: importing.own(name) }]),
-          ]}
-          onValue={(target) => onChange(chosen.targets.with(index, target))}
-        />
-      </Field>
+      <SelectField
+        // biome-ignore lint/suspicious/noArrayIndexKey: columns can have the same name and do not move
+        key={index}
+        label={importing.column(name)}
+        className="w-full"
+        value={chosen.targets[index] as string}
+        options={[
+          ...targetNames.map((target) => ({ value: target, label: importing.targets[target] as string })),
+          ...(targetNames.includes(name) ? [] : [{ value: name, label: importing.own(name) }]),
+        ]}
+        onValue={(target) => onChange(chosen.targets.with(index, target))}
+      />
     ))}
   </fieldset>
 )
@@ -51,12 +50,22 @@ const Progress = ({ part }: { part: number }) => (
 )
 
 export const ImportCsv = ({ audienceId }: { audienceId: string }) => {
-  const client = useQueryClient()
   const [chosen, setChosen] = useState<Chosen>()
   const [tooLarge, setTooLarge] = useState(false)
   const [part, setPart] = useState<number>()
   const [report, setReport] = useState<ImportReport>()
-  const form = useSubmit()
+  const form = useSave(
+    async ({ text, header, targets }: Chosen) => {
+      setPart(0)
+      try {
+        setReport(await uploadCsv(audienceId, withHeader(text, header, targets), setPart))
+        setChosen(undefined)
+      } finally {
+        setPart(undefined)
+      }
+    },
+    { refreshes: [['contacts'], ['audiences']] },
+  )
   const choose = async (file: File | undefined) => {
     setReport(undefined)
     form.clear()
@@ -69,33 +78,18 @@ export const ImportCsv = ({ audienceId }: { audienceId: string }) => {
   const problem = tooLarge ? importing.tooLarge : problemOf(chosen)
   const send = () => {
     if (!chosen || problem) return
-    void form.submit(async () => {
-      setPart(0)
-      try {
-        setReport(await uploadCsv(audienceId, withHeader(chosen.text, chosen.header, chosen.targets), setPart))
-        setChosen(undefined)
-      } finally {
-        setPart(undefined)
-      }
-      await Promise.all([['contacts'], ['audiences']].map((queryKey) => client.invalidateQueries({ queryKey })))
-    })
+    form.save(chosen)
   }
   return (
     <Section title={importing.title} description={importing.help}>
-      <Form
+      <SaveForm
         label={importing.title}
         onSubmit={send}
-        actions={
-          <Button
-            type="submit"
-            look="primary"
-            gate="requireDeveloperSession"
-            busy={form.busy}
-            disabled={!chosen || problem !== undefined}
-          >
-            {importing.start}
-          </Button>
-        }
+        form={form}
+        error={undefined}
+        gate="requireDeveloperSession"
+        disabled={!chosen || problem !== undefined}
+        action={importing.start}
       >
         <Field label={importing.file} error={problem}>
           <Input
@@ -108,7 +102,7 @@ export const ImportCsv = ({ audienceId }: { audienceId: string }) => {
         {chosen && <Mapping chosen={chosen} onChange={(targets) => setChosen((now) => now && { ...now, targets })} />}
         {part !== undefined && <Progress part={part} />}
         <ErrorNote error={form.error} />
-      </Form>
+      </SaveForm>
       {report && (
         <div className="mt-6 border-t pt-4">
           <h3 className="mb-3 font-semibold text-base">{importing.report}</h3>

@@ -1,21 +1,19 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
 import { useRefusal } from '../../../api/can.ts'
 import { api, unwrap } from '../../../api/client.ts'
 import { audiences } from '../../../strings/audiences.ts'
 import { blasts } from '../../../strings/blasts.ts'
 import { Button, buttonClasses } from '../../../ui/button.tsx'
 import { CodeBlock } from '../../../ui/code-block.tsx'
-import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
+import { DangerSection } from '../../../ui/confirm-dialog.tsx'
 import { Copyable } from '../../../ui/copy-button.tsx'
 import { DetailList } from '../../../ui/detail-list.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { PageSkeleton } from '../../../ui/skeleton.tsx'
 import { Tabs } from '../../../ui/tabs.tsx'
-import { Page, Section } from '../../../ui/templates.tsx'
-import { toast } from '../../../ui/toasts.tsx'
+import { Page } from '../../../ui/templates.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
 import { useNavigateFromHere } from '../../../ui/use-navigate-from-here.ts'
 import type { Audience } from '../use-contacts.ts'
@@ -35,37 +33,22 @@ const ExportLink = ({ id }: { id: string }) => {
 const Deletion = ({ audience: { id, name, slug } }: { audience: Audience }) => {
   const client = useQueryClient()
   const navigate = useNavigateFromHere()
-  const [asked, setAsked] = useState(false)
-  const remove = async () => {
-    await unwrap(api.DELETE('/api/internal/audiences', { params: { query: { id } } }))
-    toast(audiences.deleted(name))
-    await client.resetQueries({ queryKey: ['audiences'], exact: true })
-    await navigate({ to: '/audiences' as never })
-    client.removeQueries({ queryKey: ['audiences', id] })
-  }
+  const remove = () => unwrap(api.DELETE('/api/internal/audiences', { params: { query: { id } } }))
   return (
-    <>
-      <Section
-        danger
-        title={audiences.delete}
-        description={audiences.deleteHelp}
-        actions={
-          <Button look="danger" gate="requireDeveloperSession" onClick={() => setAsked(true)}>
-            {audiences.delete}
-          </Button>
-        }
-      />
-      <ConfirmDialog
-        open={asked}
-        onClose={() => setAsked(false)}
-        title={audiences.deleteTitle(name)}
-        action={audiences.delete}
-        typed={slug}
-        onConfirm={remove}
-      >
-        {audiences.deleteHelp}
-      </ConfirmDialog>
-    </>
+    <DangerSection
+      help={audiences.deleteHelp}
+      gate="requireDeveloperSession"
+      title={audiences.deleteTitle(name)}
+      action={audiences.delete}
+      typed={slug}
+      onConfirm={remove}
+      message={audiences.deleted(name)}
+      done={async () => {
+        await client.resetQueries({ queryKey: ['audiences'], exact: true })
+        await navigate({ to: '/audiences' })
+        client.removeQueries({ queryKey: ['audiences', id] })
+      }}
+    />
   )
 }
 
@@ -105,7 +88,7 @@ const AudiencePage = () => {
           <Button
             look="primary"
             gate="requireDeveloperSession"
-            onClick={() => void navigate({ to: `/audiences/${id}/send` as never })}
+            onClick={() => void navigate({ to: `/audiences/${id}/send` })}
           >
             {blasts.send}
           </Button>

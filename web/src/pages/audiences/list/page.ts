@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/audiences',
   title: 'Audiences',
-  area: 'app',
   rail: 'audiences',
   examples: ['/audiences', '/audiences?tab=contacts'],
   load: () => import('./view.tsx'),

@@ -4,13 +4,13 @@ import { api, unwrap } from '../../../api/client.ts'
 import { audiences } from '../../../strings/audiences.ts'
 import { Button } from '../../../ui/button.tsx'
 import { EmptyState } from '../../../ui/empty-state.tsx'
-import { ErrorNote } from '../../../ui/error-note.tsx'
-import { RelativeTime } from '../../../ui/relative-time.tsx'
-import { type Column, Table } from '../../../ui/table.tsx'
+import { ListTable } from '../../../ui/list-table.tsx'
+import type { Column } from '../../../ui/table.tsx'
 import { Tabs } from '../../../ui/tabs.tsx'
 import { Page } from '../../../ui/templates.tsx'
+import { timeColumn } from '../../../ui/time-column.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
-import { type ListPage, usePages } from '../../../ui/use-pages.ts'
+import { type ListPage, pageOf, usePages } from '../../../ui/use-pages.ts'
 import type { Audience } from '../use-contacts.ts'
 import { ContactsTab } from './contacts-tab.tsx'
 import { CreateAudience } from './create-audience.tsx'
@@ -30,39 +30,27 @@ const columns: Column<Audience>[] = [
     align: 'right',
     cell: ({ member_count }) => member_count.toLocaleString('en'),
   },
-  {
-    id: 'updated',
-    header: audiences.updated,
-    className: 'hidden w-32 sm:table-cell',
-    cell: ({ updated_at }) => <RelativeTime at={updated_at} />,
-  },
+  timeColumn('updated_at', audiences.updated, { className: 'hidden w-32 sm:table-cell' }),
 ]
 
 const AudienceList = () => {
   const navigate = useNavigate()
-  const { rows, error, more } = usePages(['audiences'], async (cursor) => {
-    const params = { query: { limit: '50', ...(cursor && { cursor }) } }
+  const list = usePages(['audiences'], async (cursor) => {
+    const params = { query: pageOf(cursor, 50) }
     return (await unwrap(api.GET('/api/internal/audiences', { params }))) as ListPage<Audience>
   })
   return (
-    <>
-      <ErrorNote error={error} />
-      {!error && (
-        <Table
-          label={audiences.title}
-          columns={columns}
-          rows={rows}
-          rowKey={({ id }) => id}
-          onOpen={({ id }) => void navigate({ to: `/audiences/${id}` as never })}
-          more={more}
-          empty={
-            <EmptyState icon={<Users aria-hidden className="size-8" />} title={audiences.empty} curl={audiences.curl}>
-              {audiences.emptyHelp}
-            </EmptyState>
-          }
-        />
-      )}
-    </>
+    <ListTable
+      label={audiences.title}
+      list={list}
+      columns={columns}
+      onOpen={({ id }) => void navigate({ to: `/audiences/${id}` })}
+      empty={
+        <EmptyState icon={<Users aria-hidden className="size-8" />} title={audiences.empty} curl={audiences.curl}>
+          {audiences.emptyHelp}
+        </EmptyState>
+      }
+    />
   )
 }
 

@@ -2,8 +2,8 @@ import type { operations } from '../../../api/schema.gen.ts'
 import { exportsPage } from '../../../strings/data.ts'
 import { StatusDot, type Tone } from '../../../ui/badge.tsx'
 import { buttonClasses } from '../../../ui/button.tsx'
-import { RelativeTime } from '../../../ui/relative-time.tsx'
 import type { Column } from '../../../ui/table.tsx'
+import { timeColumn } from '../../../ui/time-column.tsx'
 
 type Job = operations['getApiInternalOrgExportJobs']['responses'][200]['content']['application/json']['data'][number]
 
@@ -31,7 +31,7 @@ const Progress = ({ job: { progress, status } }: { job: Job }) => (
 )
 
 export const columns: Column<Job>[] = [
-  { id: 'created', header: exportsPage.created, cell: ({ created_at }) => <RelativeTime at={created_at} /> },
+  timeColumn('created_at', exportsPage.created),
   {
     id: 'status',
     header: exportsPage.status,
@@ -62,12 +62,7 @@ export const columns: Column<Job>[] = [
     className: 'hidden sm:table-cell',
     cell: ({ size_bytes }) => fileSize(size_bytes),
   },
-  {
-    id: 'expires',
-    header: exportsPage.expires,
-    className: 'hidden md:table-cell',
-    cell: ({ expires_at }) => <RelativeTime due at={expires_at} />,
-  },
+  timeColumn('expires_at', exportsPage.expires, { className: 'hidden md:table-cell', due: true }),
   {
     id: 'file',
     header: exportsPage.file,

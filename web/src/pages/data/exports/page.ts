@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/settings/exports',
   title: 'Exports',
-  area: 'app',
   rail: 'exports',
   gate: 'requireOwnerSession',
   load: () => import('./view.tsx'),

@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/account/data',
   title: 'Data export',
-  area: 'app',
   rail: 'data',
   load: () => import('./view.tsx'),
 })

@@ -3,8 +3,7 @@ import { ownData } from '../../../strings/data.ts'
 import { Button } from '../../../ui/button.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
 import { Page, Section } from '../../../ui/templates.tsx'
-import { toast } from '../../../ui/toasts.tsx'
-import { useSubmit } from '../../sign-in/use-submit.ts'
+import { useSave } from '../../../ui/use-save.ts'
 
 const save = (blob: Blob, fileName: string): void => {
   const url = URL.createObjectURL(blob)
@@ -16,13 +15,10 @@ const save = (blob: Blob, fileName: string): void => {
 }
 
 const OwnDataPage = () => {
-  const form = useSubmit()
-  const download = () =>
-    form.submit(async () => {
-      const file: unknown = await unwrap(api.POST('/api/internal/user/data-export', { parseAs: 'blob' }))
-      save(file as Blob, 'data-export.json')
-      toast(ownData.done)
-    })
+  const form = useSave(() => unwrap(api.POST('/api/internal/user/data-export', { parseAs: 'blob' })), {
+    message: ownData.done,
+    done: (file: unknown) => save(file as Blob, 'data-export.json'),
+  })
   return (
     <Page title={ownData.title} description={ownData.description} width="form">
       <ErrorNote error={form.rest} />
@@ -30,7 +26,7 @@ const OwnDataPage = () => {
         title={ownData.section}
         description={ownData.help}
         actions={
-          <Button look="primary" busy={form.busy} onClick={download}>
+          <Button look="primary" busy={form.busy} onClick={() => form.save()}>
             {ownData.download}
           </Button>
         }

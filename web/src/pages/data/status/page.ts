@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/settings/status',
   title: 'Service status',
-  area: 'app',
   rail: 'status',
   load: () => import('./view.tsx'),
 })

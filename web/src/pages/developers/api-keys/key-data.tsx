@@ -2,26 +2,18 @@ import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../../../api/client.ts'
 import type { components, paths } from '../../../api/schema.gen.ts'
 import { serviceNow } from '../../../api/service-time.ts'
-import type { Mode } from '../../../shell/mode.ts'
+import { allScopes, isFullAccess, type Scope, sendingScopes } from '../../../parts/scope-list.ts'
+import { apiKeys } from '../../../strings/api-keys.ts'
+import { StatusDot, type Tone } from '../../../ui/badge.tsx'
 import { everyRow, longPage } from '../../../ui/every-row.ts'
 import { entriesOf, numberOf } from '../../../ui/list-text.ts'
-import { usePages } from '../../../ui/use-pages.ts'
-import { allScopes, isFullAccess, type Scope, sendingScopes } from './scope-list.ts'
+import { RelativeTime } from '../../../ui/relative-time.tsx'
+import type { Resource } from '../../../ui/resource.ts'
+import { timeColumn } from '../../../ui/time-column.tsx'
+import { pageOf } from '../../../ui/use-pages.ts'
 
 type KeyList = paths['/api/internal/api-keys']['get']['responses'][200]['content']['application/json']
 export type ApiKey = KeyList['data'][number]
-
-export const useKeys = (environment: Mode) =>
-  usePages(['api-keys', environment], (cursor) =>
-    unwrap(
-      api.GET('/api/internal/api-keys', {
-        params: { query: { environment, limit: '100', ...(cursor && { cursor }) } },
-      }),
-    ),
-  )
-
-export const readKey = (id: string): Promise<ApiKey> =>
-  unwrap(api.GET('/api/internal/api-keys/{id}', { params: { path: { id } } }))
 
 export const useDomainChoices = () =>
   useQuery({
@@ -88,4 +80,42 @@ export type KeyState = 'active' | 'revoked' | 'expired'
 export const stateOf = (key: ApiKey): KeyState => {
   if (key.revoked_at !== null) return 'revoked'
   return key.expires_at !== null && Date.parse(key.expires_at) <= serviceNow() ? 'expired' : 'active'
+}
+
+const tones: Record<KeyState, Tone> = { active: 'ok', expired: 'warn', revoked: 'neutral' }
+
+export const keyList: Resource<ApiKey> = {
+  key: ['api-keys'],
+  title: apiKeys.title,
+  titleOf: ({ name }) => name,
+  gone: apiKeys.gone,
+  load: (cursor, environment) =>
+    unwrap(api.GET('/api/internal/api-keys', { params: { query: { environment, ...pageOf(cursor, 100) } } })),
+  read: (id) => unwrap(api.GET('/api/internal/api-keys/{id}', { params: { path: { id } } })),
+  columns: [
+    { id: 'name', header: apiKeys.columns.name, cell: ({ name }) => <span className="font-medium">{name}</span> },
+    {
+      id: 'key',
+      header: apiKeys.columns.key,
+      className: 'hidden sm:table-cell',
+      cell: ({ prefix, last_four }) => <span className="font-mono text-muted text-xs">{`${prefix}…${last_four}`}</span>,
+    },
+    {
+      id: 'scopes',
+      header: apiKeys.columns.scopes,
+      className: 'hidden md:table-cell',
+      cell: ({ scopes }) => (isFullAccess(scopes) ? apiKeys.fullAccess : apiKeys.someScopes(scopes.length)),
+    },
+    {
+      id: 'state',
+      header: apiKeys.columns.state,
+      cell: (key) => <StatusDot tone={tones[stateOf(key)]}>{apiKeys[stateOf(key)]}</StatusDot>,
+    },
+    {
+      id: 'used',
+      header: apiKeys.columns.used,
+      cell: ({ last_used_at }) => (last_used_at ? <RelativeTime at={last_used_at} /> : apiKeys.never),
+    },
+    timeColumn('created_at', apiKeys.columns.created, { className: 'hidden lg:table-cell' }),
+  ],
 }

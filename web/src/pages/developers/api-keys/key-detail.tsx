@@ -1,24 +1,20 @@
-import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import { serviceNow } from '../../../api/service-time.ts'
+import { isFullAccess } from '../../../parts/scope-list.ts'
 import { apiKeys } from '../../../strings/api-keys.ts'
 import { ui } from '../../../strings/ui.ts'
 import { Badge } from '../../../ui/badge.tsx'
-import { Button } from '../../../ui/button.tsx'
 import { CodeBlock } from '../../../ui/code-block.tsx'
-import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
+import { DangerSection } from '../../../ui/confirm-dialog.tsx'
 import { Copyable } from '../../../ui/copy-button.tsx'
 import { curl } from '../../../ui/curl.ts'
 import { DetailList } from '../../../ui/detail-list.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { Tabs } from '../../../ui/tabs.tsx'
-import { Section } from '../../../ui/templates.tsx'
-import { toast } from '../../../ui/toasts.tsx'
-import { useSubmit } from '../../sign-in/use-submit.ts'
-import { type ApiKey, bodyOf, stateOf, useDomainChoices, valuesOf } from './key-data.ts'
+import { useSave } from '../../../ui/use-save.ts'
+import { type ApiKey, bodyOf, stateOf, useDomainChoices, valuesOf } from './key-data.tsx'
 import { KeyForm } from './key-form.tsx'
-import { isFullAccess } from './scope-list.ts'
 
 const Facts = ({ apiKey }: { apiKey: ApiKey }) => {
   const { data: domains = [] } = useDomainChoices()
@@ -59,29 +55,21 @@ const Facts = ({ apiKey }: { apiKey: ApiKey }) => {
 }
 
 const EditKey = ({ apiKey }: { apiKey: ApiKey }) => {
-  const client = useQueryClient()
   const [values, setValues] = useState(() => valuesOf(apiKey))
-  const form = useSubmit()
-  const save = () =>
-    form.submit(async () => {
+  const form = useSave(
+    () => {
       const params = { path: { id: apiKey.id } }
-      await unwrap(api.PATCH('/api/internal/api-keys/{id}', { params, body: bodyOf(values) }))
-      setValues((now) => ({ ...now, expires: '' }))
-      await client.invalidateQueries({ queryKey: ['api-keys'] })
-      toast(ui.saved)
-    })
+      return unwrap(api.PATCH('/api/internal/api-keys/{id}', { params, body: bodyOf(values) }))
+    },
+    { message: ui.saved, done: () => setValues((now) => ({ ...now, expires: '' })), refreshes: [['api-keys']] },
+  )
   return (
     <KeyForm
       editing
       values={values}
       onChange={(part) => setValues((now) => ({ ...now, ...part }))}
       form={form}
-      onSubmit={save}
-      actions={
-        <Button type="submit" look="primary" busy={form.busy} gate="requireOwnerSession">
-          {ui.save}
-        </Button>
-      }
+      onSubmit={form.save}
     />
   )
 }
@@ -91,37 +79,21 @@ const usedLately = ({ last_used_at }: ApiKey): boolean =>
   last_used_at !== null && serviceNow() - Date.parse(last_used_at) < hourMs
 
 const Revoke = ({ apiKey }: { apiKey: ApiKey }) => {
-  const client = useQueryClient()
-  const [asking, setAsking] = useState(false)
-  const revoke = async () => {
-    await unwrap(api.DELETE('/api/internal/api-keys', { params: { query: { id: apiKey.id } } }))
-    await client.invalidateQueries({ queryKey: ['api-keys'] })
-    toast(apiKeys.revokedNow)
-  }
+  const revoke = () => unwrap(api.DELETE('/api/internal/api-keys', { params: { query: { id: apiKey.id } } }))
   return (
-    <>
-      <Section
-        danger
-        title={apiKeys.revoke}
-        description={apiKeys.revokeHelp}
-        actions={
-          <Button look="danger" gate="requireOwnerSession" onClick={() => setAsking(true)}>
-            {apiKeys.revoke}
-          </Button>
-        }
-      />
-      <ConfirmDialog
-        open={asking}
-        onClose={() => setAsking(false)}
-        title={apiKeys.revokeTitle(apiKey.name)}
-        action={apiKeys.revoke}
-        typed={apiKey.name}
-        onConfirm={revoke}
-      >
-        {usedLately(apiKey) && <p className="mb-2 font-medium text-bad">{apiKeys.usedLately}</p>}
-        {apiKeys.revokeHelp}
-      </ConfirmDialog>
-    </>
+    <DangerSection
+      help={apiKeys.revokeHelp}
+      gate="requireOwnerSession"
+      title={apiKeys.revokeTitle(apiKey.name)}
+      action={apiKeys.revoke}
+      typed={apiKey.name}
+      onConfirm={revoke}
+      message={apiKeys.revokedNow}
+      refreshes={[['api-keys']]}
+    >
+      {usedLately(apiKey) && <p className="mb-2 font-medium text-bad">{apiKeys.usedLately}</p>}
+      {apiKeys.revokeHelp}
+    </DangerSection>
   )
 }
 

@@ -1,21 +1,23 @@
 import type { ReactNode } from 'react'
+import { scopeGroups } from '../../../parts/scope-list.ts'
 import { apiKeys } from '../../../strings/api-keys.ts'
 import { CheckGroup, RadioGroup } from '../../../ui/check-group.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Input, TextArea } from '../../../ui/input.tsx'
-import { Form } from '../../../ui/templates.tsx'
-import type { useSubmit } from '../../sign-in/use-submit.ts'
-import { type KeyValues, useDomainChoices } from './key-data.ts'
-import { scopeGroups } from './scope-list.ts'
+import { SaveForm } from '../../../ui/save-form.tsx'
+import { optionsOf } from '../../../ui/select.tsx'
+import { fieldsOf, TextAreaField, TextField } from '../../../ui/text-field.tsx'
+import type { FormState } from '../../../ui/use-save.ts'
+import { type KeyValues, useDomainChoices } from './key-data.tsx'
 
 const words = apiKeys.fields
 
 type Props = {
   values: KeyValues
   onChange: (part: Partial<KeyValues>) => void
-  form: ReturnType<typeof useSubmit>
+  form: FormState
   onSubmit: () => void
-  actions: ReactNode
+  action?: string
+  /** Next to the button. */
+  more?: ReactNode
   /** For a key that exists: an empty expiry changes nothing. */
   editing?: boolean
   /** In a dialog, where the form is longer than the screen. */
@@ -28,7 +30,7 @@ const AccessFields = ({ values, onChange, form }: Pick<Props, 'values' | 'onChan
       legend={words.access}
       value={values.access}
       onValue={(access) => onChange({ access: access as KeyValues['access'] })}
-      choices={Object.entries(apiKeys.access).map(([value, label]) => ({ value, label }))}
+      choices={optionsOf(apiKeys.access)}
     />
     {values.access === 'chosen' && (
       <div className="flex flex-col gap-4 rounded-md border p-3">
@@ -54,8 +56,9 @@ const AccessFields = ({ values, onChange, form }: Pick<Props, 'values' | 'onChan
   </>
 )
 
-const RestrictionFields = ({ values, onChange, form, editing }: Omit<Props, 'onSubmit' | 'actions'>) => {
+const RestrictionFields = ({ values, onChange, form, editing }: Omit<Props, 'onSubmit'>) => {
   const { data: domains = [] } = useDomainChoices()
+  const field = fieldsOf(values, onChange, form.fault)
   return (
     <>
       {domains.length > 0 && (
@@ -68,49 +71,50 @@ const RestrictionFields = ({ values, onChange, form, editing }: Omit<Props, 'onS
           error={form.fault('allowed_domain_ids')}
         />
       )}
-      <Field label={words.cidrs} help={words.cidrsHelp} error={form.fault('allowed_cidrs')} optional>
-        <TextArea value={values.cidrs} onChange={(event) => onChange({ cidrs: event.target.value })} />
-      </Field>
+      <TextAreaField label={words.cidrs} help={words.cidrsHelp} optional {...field('cidrs', 'allowed_cidrs')} />
       <div className="grid gap-4 sm:grid-cols-2">
-        <Field
+        <TextField
           label={words.expires}
           help={editing ? words.keepExpiry : words.expiresHelp}
-          error={form.fault('expires_in_days')}
           optional
-        >
-          <Input
-            inputMode="numeric"
-            value={values.expires}
-            onChange={(event) => onChange({ expires: event.target.value })}
-          />
-        </Field>
-        <Field label={words.rate} help={words.rateHelp} error={form.fault('rate_limit_per_minute')} optional>
-          <Input inputMode="numeric" value={values.rate} onChange={(event) => onChange({ rate: event.target.value })} />
-        </Field>
+          inputMode="numeric"
+          {...field('expires', 'expires_in_days')}
+        />
+        <TextField
+          label={words.rate}
+          help={words.rateHelp}
+          optional
+          inputMode="numeric"
+          {...field('rate', 'rate_limit_per_minute')}
+        />
       </div>
-      <Field label={words.tenant} help={words.tenantHelp} error={form.fault('tenant_id')} optional>
-        <Input value={values.tenant} onChange={(event) => onChange({ tenant: event.target.value })} />
-      </Field>
+      <TextField label={words.tenant} help={words.tenantHelp} optional {...field('tenant', 'tenant_id')} />
     </>
   )
 }
 
-export const KeyForm = ({ onSubmit, actions, inDialog = false, ...props }: Props) => {
+export const KeyForm = ({ onSubmit, action, more, inDialog = false, ...props }: Props) => {
   const { values, onChange, form } = props
   return (
-    <Form
+    <SaveForm
       onSubmit={onSubmit}
-      error={form.rest}
-      actions={actions}
+      form={form}
+      gate="requireOwnerSession"
+      action={action}
+      more={more}
       label={apiKeys.title}
       wide={inDialog}
       pinned={inDialog}
     >
-      <Field label={words.name} help={words.nameHelp} error={form.fault('name')}>
-        <Input value={values.name} onChange={(event) => onChange({ name: event.target.value })} />
-      </Field>
+      <TextField
+        label={words.name}
+        help={words.nameHelp}
+        error={form.fault('name')}
+        value={values.name}
+        onText={(text) => onChange({ name: text })}
+      />
       <AccessFields {...props} />
       <RestrictionFields {...props} />
-    </Form>
+    </SaveForm>
   )
 }

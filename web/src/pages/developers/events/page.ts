@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/events',
   title: 'Events',
-  area: 'app',
   rail: 'events',
   examples: ['/events', '/events?open=message.bounced'],
   load: () => import('./view.tsx'),

@@ -1,13 +1,13 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { moveClock, runTask, tasks } from '../../../api/dev-tools.ts'
 import { outbox } from '../../../strings/outbox.ts'
 import { Button } from '../../../ui/button.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
 import { Select } from '../../../ui/select.tsx'
 import { Section } from '../../../ui/templates.tsx'
 import { toast } from '../../../ui/toasts.tsx'
-import { useSubmit } from '../../sign-in/use-submit.ts'
-import { moveClock, runTask, tasks } from './dev-tools.ts'
+import { everything, useWork } from '../../../ui/use-save.ts'
 
 const shownCounts = (counts: Record<string, number>): string =>
   Object.entries(counts)
@@ -16,15 +16,9 @@ const shownCounts = (counts: Record<string, number>): string =>
     .join(', ')
 
 export const ClockAndTasks = () => {
-  const client = useQueryClient()
   const clock = useQuery({ queryKey: ['dev-clock'], queryFn: () => moveClock({ advance_seconds: 0 }) })
   const [task, setTask] = useState('scheduler')
-  const form = useSubmit()
-  const act = (work: () => Promise<unknown>) => () =>
-    void form.submit(async () => {
-      await work()
-      await client.invalidateQueries()
-    })
+  const form = useWork({ refreshes: [everything] })
   const run = async () => {
     const { counts } = await runTask(task)
     toast(outbox.ran(task), { description: shownCounts(counts) })
@@ -34,11 +28,15 @@ export const ClockAndTasks = () => {
       <div className="flex flex-col gap-3">
         <div className="flex flex-wrap items-center gap-2">
           {Object.entries(outbox.advance).map(([seconds, label]) => (
-            <Button key={seconds} busy={form.busy} onClick={act(() => moveClock({ advance_seconds: Number(seconds) }))}>
+            <Button
+              key={seconds}
+              busy={form.busy}
+              onClick={() => form.save(() => moveClock({ advance_seconds: Number(seconds) }))}
+            >
               {label}
             </Button>
           ))}
-          <Button look="quiet" busy={form.busy} onClick={act(() => moveClock({ reset: true }))}>
+          <Button look="quiet" busy={form.busy} onClick={() => form.save(() => moveClock({ reset: true }))}>
             {outbox.reset}
           </Button>
           <span className="flex items-center gap-2 sm:ml-auto">
@@ -48,7 +46,7 @@ export const ClockAndTasks = () => {
               onValue={setTask}
               options={tasks.map((name) => ({ value: name, label: name }))}
             />
-            <Button busy={form.busy} onClick={act(run)}>
+            <Button busy={form.busy} onClick={() => form.save(run)}>
               {outbox.run}
             </Button>
           </span>

@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/outbox',
   title: 'Outbox',
-  area: 'app',
   rail: 'outbox',
   development: true,
   load: () => import('./view.tsx'),

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Inbox } from 'lucide-react'
 import { ApiError } from '../../../api/api-error.ts'
+import { type OutboxEntry, readOutbox, readOutboxEntry } from '../../../api/dev-tools.ts'
 import { MailFrame } from '../../../mail/mail-frame.tsx'
 import { messages } from '../../../strings/messages.ts'
 import { outbox } from '../../../strings/outbox.ts'
@@ -8,15 +9,14 @@ import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Drawer } from '../../../ui/drawer.tsx'
 import { EmptyState } from '../../../ui/empty-state.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
-import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { SearchInput } from '../../../ui/search-input.tsx'
-import { Select } from '../../../ui/select.tsx'
+import { optionsOf, Select } from '../../../ui/select.tsx'
 import { type Column, Table } from '../../../ui/table.tsx'
 import { Tabs } from '../../../ui/tabs.tsx'
 import { FilterBar, Page } from '../../../ui/templates.tsx'
+import { timeColumn } from '../../../ui/time-column.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
 import { ClockAndTasks } from './clock-and-tasks.tsx'
-import { type OutboxEntry, readOutbox, readOutboxEntry } from './dev-tools.ts'
 
 const columns: Column<OutboxEntry>[] = [
   { id: 'to', header: outbox.columns.to, className: 'max-sm:max-w-32', cell: ({ to }) => to.join(', ') },
@@ -26,7 +26,7 @@ const columns: Column<OutboxEntry>[] = [
     className: 'max-sm:max-w-32',
     cell: ({ subject, body }) => subject ?? body ?? '–',
   },
-  { id: 'at', header: outbox.columns.at, align: 'right', cell: ({ at }) => <RelativeTime at={at} /> },
+  timeColumn('at', outbox.columns.at, { align: 'right' }),
 ]
 
 const Entry = ({ entry, tab, onTab }: { entry: OutboxEntry; tab: string; onTab: (tab: string) => void }) => {
@@ -82,10 +82,7 @@ const OutboxPage = () => {
           aria-label={outbox.channel}
           value={channel}
           onValue={(now) => change({ channel: now })}
-          options={[
-            { value: '', label: outbox.both },
-            ...Object.entries(messages.channels).map(([value, label]) => ({ value, label })),
-          ]}
+          options={[{ value: '', label: outbox.both }, ...optionsOf(messages.channels)]}
         />
       </FilterBar>
       <ErrorNote error={error} />

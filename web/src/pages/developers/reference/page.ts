@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/reference',
   title: 'API reference',
-  area: 'app',
   rail: 'reference',
   examples: ['/reference?q=emails&open=sendEmail', '/reference'],
   load: () => import('./view.tsx'),

@@ -1,21 +1,18 @@
-import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
+import { Deliveries } from '../../../parts/deliveries.tsx'
 import { ui } from '../../../strings/ui.ts'
 import { webhooks } from '../../../strings/webhooks.ts'
 import { StatusDot } from '../../../ui/badge.tsx'
-import { Button } from '../../../ui/button.tsx'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Copyable } from '../../../ui/copy-button.tsx'
 import { curl } from '../../../ui/curl.ts'
 import { Tabs } from '../../../ui/tabs.tsx'
-import { toast } from '../../../ui/toasts.tsx'
-import { useSubmit } from '../../sign-in/use-submit.ts'
-import { Deliveries } from './deliveries.tsx'
+import { useSave } from '../../../ui/use-save.ts'
 import { EndpointDangers } from './endpoint-dangers.tsx'
 import { EndpointForm, type EndpointValues, endpointBody } from './endpoint-form.tsx'
 import { TestFire } from './test-fire.tsx'
-import { type Endpoint, endpointState } from './webhook-data.ts'
+import { type Endpoint, endpointState } from './webhook-data.tsx'
 
 const valuesOf = ({ url, description, events, enabled, tenant_id }: Endpoint): EndpointValues => ({
   url,
@@ -27,16 +24,14 @@ const valuesOf = ({ url, description, events, enabled, tenant_id }: Endpoint): E
 })
 
 const Settings = ({ endpoint, onRemoved }: { endpoint: Endpoint; onRemoved: () => void }) => {
-  const client = useQueryClient()
   const [values, setValues] = useState(() => valuesOf(endpoint))
-  const form = useSubmit()
-  const save = () =>
-    form.submit(async () => {
+  const form = useSave(
+    () => {
       const params = { path: { id: endpoint.id } }
-      await unwrap(api.PATCH('/api/internal/webhooks/{id}', { params, body: endpointBody(values) }))
-      await client.invalidateQueries({ queryKey: ['webhooks'] })
-      toast(ui.saved)
-    })
+      return unwrap(api.PATCH('/api/internal/webhooks/{id}', { params, body: endpointBody(values) }))
+    },
+    { message: ui.saved, refreshes: [['webhooks']] },
+  )
   return (
     <div className="flex flex-col gap-8">
       <EndpointForm
@@ -44,12 +39,7 @@ const Settings = ({ endpoint, onRemoved }: { endpoint: Endpoint; onRemoved: () =
         values={values}
         onChange={(part) => setValues((now) => ({ ...now, ...part }))}
         form={form}
-        onSubmit={save}
-        actions={
-          <Button type="submit" look="primary" busy={form.busy} gate="requireDeveloperSession">
-            {ui.save}
-          </Button>
-        }
+        onSubmit={form.save}
       />
       <EndpointDangers endpoint={endpoint} onRemoved={onRemoved} />
     </div>

@@ -1,11 +1,10 @@
 import type { ReactNode } from 'react'
 import { webhooks } from '../../../strings/webhooks.ts'
 import { CheckGroup, RadioGroup } from '../../../ui/check-group.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Input } from '../../../ui/input.tsx'
+import { SaveForm } from '../../../ui/save-form.tsx'
 import { Switch } from '../../../ui/switch.tsx'
-import { Form } from '../../../ui/templates.tsx'
-import type { useSubmit } from '../../sign-in/use-submit.ts'
+import { fieldsOf, TextField } from '../../../ui/text-field.tsx'
+import type { FormState } from '../../../ui/use-save.ts'
 import { type EventName, eventNames, meaningOf } from './event-list.ts'
 
 export type EndpointValues = {
@@ -47,57 +46,57 @@ const choices = eventNames.map((name) => ({
 type Props = {
   values: EndpointValues
   onChange: (part: Partial<EndpointValues>) => void
-  form: ReturnType<typeof useSubmit>
+  form: FormState
   onSubmit: () => void
-  actions: ReactNode
+  action?: string
+  /** Next to the button. */
+  more?: ReactNode
   /** The tenant is chosen when the endpoint is made; later it can be switched off instead. */
   editing?: boolean
 }
 
-export const EndpointForm = ({ values, onChange, form, onSubmit, actions, editing = false }: Props) => (
-  <Form onSubmit={onSubmit} error={form.rest} actions={actions} label={webhooks.title}>
-    <Field label={words.url} help={words.urlHelp} error={form.fault('url')}>
-      <Input
+export const EndpointForm = ({ values, onChange, form, editing = false, ...submit }: Props) => {
+  const field = fieldsOf(values, onChange, form.fault)
+  return (
+    <SaveForm {...submit} form={form} gate="requireDeveloperSession" label={webhooks.title}>
+      <TextField
+        label={words.url}
+        help={words.urlHelp}
         type="url"
         placeholder="https://example.com/hooks"
-        value={values.url}
-        onChange={(event) => onChange({ url: event.target.value })}
+        {...field('url')}
       />
-    </Field>
-    <Field label={words.description} error={form.fault('description')} optional>
-      <Input value={values.description} onChange={(event) => onChange({ description: event.target.value })} />
-    </Field>
-    <RadioGroup
-      legend={words.events}
-      value={values.all ? 'all' : 'chosen'}
-      onValue={(value) => onChange({ all: value === 'all' })}
-      choices={[
-        { value: 'all', label: words.all },
-        { value: 'chosen', label: words.chosen },
-      ]}
-    />
-    {!values.all && (
-      <div className="rounded-md border p-3">
-        <CheckGroup
-          legend={words.chosen}
-          choices={choices}
-          value={values.events}
-          onValue={(events) => onChange({ events })}
-          error={form.fault('events')}
+      <TextField label={words.description} optional {...field('description')} />
+      <RadioGroup
+        legend={words.events}
+        value={values.all ? 'all' : 'chosen'}
+        onValue={(value) => onChange({ all: value === 'all' })}
+        choices={[
+          { value: 'all', label: words.all },
+          { value: 'chosen', label: words.chosen },
+        ]}
+      />
+      {!values.all && (
+        <div className="rounded-md border p-3">
+          <CheckGroup
+            legend={words.chosen}
+            choices={choices}
+            value={values.events}
+            onValue={(events) => onChange({ events })}
+            error={form.fault('events')}
+          />
+        </div>
+      )}
+      {editing ? (
+        <Switch
+          label={words.enabled}
+          help={words.enabledHelp}
+          checked={values.enabled}
+          onChecked={(enabled) => onChange({ enabled })}
         />
-      </div>
-    )}
-    {editing ? (
-      <Switch
-        label={words.enabled}
-        help={words.enabledHelp}
-        checked={values.enabled}
-        onChecked={(enabled) => onChange({ enabled })}
-      />
-    ) : (
-      <Field label={words.tenant} help={words.tenantHelp} error={form.fault('tenant_id')} optional>
-        <Input value={values.tenant} onChange={(event) => onChange({ tenant: event.target.value })} />
-      </Field>
-    )}
-  </Form>
-)
+      ) : (
+        <TextField label={words.tenant} help={words.tenantHelp} optional {...field('tenant', 'tenant_id')} />
+      )}
+    </SaveForm>
+  )
+}

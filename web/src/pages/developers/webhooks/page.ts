@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/webhooks',
   title: 'Webhooks',
-  area: 'app',
   rail: 'webhooks',
   load: () => import('./view.tsx'),
 })

@@ -1,15 +1,12 @@
-import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import type { components } from '../../../api/schema.gen.ts'
 import { webhooks } from '../../../strings/webhooks.ts'
 import { StatusDot } from '../../../ui/badge.tsx'
-import { Button } from '../../../ui/button.tsx'
 import { CodeBlock } from '../../../ui/code-block.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Select } from '../../../ui/select.tsx'
-import { Form } from '../../../ui/templates.tsx'
-import { useSubmit } from '../../sign-in/use-submit.ts'
+import { SaveForm } from '../../../ui/save-form.tsx'
+import { SelectField } from '../../../ui/text-field.tsx'
+import { useSave } from '../../../ui/use-save.ts'
 import { type EventName, eventNames, meaningOf } from './event-list.ts'
 
 const words = webhooks.test
@@ -32,37 +29,29 @@ const Answer = ({ fired }: { fired: Fired }) => {
 }
 
 export const TestFire = ({ endpointId }: { endpointId: string }) => {
-  const client = useQueryClient()
   const [event, setEvent] = useState<EventName>('webhook.test')
   const [fired, setFired] = useState<Fired>()
-  const form = useSubmit()
-  const fire = () =>
-    form.submit(async () => {
+  const form = useSave(
+    () => {
       setFired(undefined)
       const params = { path: { id: endpointId } }
-      setFired(await unwrap(api.POST('/api/internal/webhooks/{id}/test', { params, body: { event } })))
-      await client.invalidateQueries({ queryKey: ['webhook-deliveries'] })
-    })
+      return unwrap(api.POST('/api/internal/webhooks/{id}/test', { params, body: { event } }))
+    },
+    { done: setFired, refreshes: [['webhook-deliveries']] },
+  )
   return (
     <div className="flex flex-col gap-4">
       <p className="text-muted text-sm">{words.help}</p>
-      <Form
-        onSubmit={fire}
-        error={form.rest}
-        actions={
-          <Button type="submit" look="primary" busy={form.busy} gate="requireDeveloperSession">
-            {words.send}
-          </Button>
-        }
-      >
-        <Field label={words.event} help={meaningOf(event)} error={form.fault('event')}>
-          <Select
-            value={event}
-            onValue={(name) => setEvent(name as EventName)}
-            options={eventNames.map((name) => ({ value: name, label: name }))}
-          />
-        </Field>
-      </Form>
+      <SaveForm onSubmit={form.save} form={form} gate="requireDeveloperSession" action={words.send}>
+        <SelectField
+          label={words.event}
+          help={meaningOf(event)}
+          error={form.fault('event')}
+          value={event}
+          onValue={(name) => setEvent(name as EventName)}
+          options={eventNames.map((name) => ({ value: name, label: name }))}
+        />
+      </SaveForm>
       {fired && <Answer fired={fired} />}
     </div>
   )

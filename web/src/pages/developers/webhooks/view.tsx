@@ -1,80 +1,31 @@
-import { Plus, Webhook } from 'lucide-react'
+import { Webhook } from 'lucide-react'
 import { webhooks } from '../../../strings/webhooks.ts'
-import { StatusDot } from '../../../ui/badge.tsx'
-import { Button } from '../../../ui/button.tsx'
+import { AddButton } from '../../../ui/button.tsx'
 import { curl } from '../../../ui/curl.ts'
-import { Drawer } from '../../../ui/drawer.tsx'
 import { EmptyState } from '../../../ui/empty-state.tsx'
-import { ErrorNote } from '../../../ui/error-note.tsx'
-import { OpenedDetail } from '../../../ui/opened-detail.tsx'
-import { RelativeTime } from '../../../ui/relative-time.tsx'
-import { type Column, Table } from '../../../ui/table.tsx'
+import { ResourceList } from '../../../ui/resource-list.tsx'
 import { Page } from '../../../ui/templates.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
-import { useOpened } from '../../../ui/use-opened.ts'
 import { CreateEndpoint } from './create-endpoint.tsx'
 import { EndpointDetail } from './endpoint-detail.tsx'
-import { type Endpoint, endpointState, readEndpoint, useEndpoints } from './webhook-data.ts'
-
-const columns: Column<Endpoint>[] = [
-  { id: 'url', header: webhooks.columns.url, cell: ({ url }) => <span className="font-mono text-xs">{url}</span> },
-  {
-    id: 'state',
-    header: webhooks.columns.state,
-    cell: (endpoint) => {
-      const { tone, word } = endpointState(endpoint)
-      return <StatusDot tone={tone}>{word}</StatusDot>
-    },
-  },
-  {
-    id: 'events',
-    header: webhooks.columns.events,
-    className: 'hidden md:table-cell',
-    cell: ({ events }) => (events.includes('*') ? webhooks.everyEvent : webhooks.someEvents(events.length)),
-  },
-  {
-    id: 'failures',
-    header: webhooks.columns.failures,
-    className: 'hidden lg:table-cell',
-    align: 'right',
-    cell: ({ consecutive_failures }) => consecutive_failures,
-  },
-  {
-    id: 'created',
-    header: webhooks.columns.created,
-    className: 'hidden sm:table-cell',
-    align: 'right',
-    cell: ({ created_at }) => <RelativeTime at={created_at} />,
-  },
-]
+import { endpoints } from './webhook-data.tsx'
 
 const closed = { open: '', tab: '', delivery: '', status: '' }
 
 const WebhooksPage = () => {
   const [{ open, tab, create }, change] = useFilters({ ...closed, tab: 'deliveries', create: '' })
-  const { rows, error, more } = useEndpoints()
-  const opened = useOpened(['webhooks'], readEndpoint, { id: open, rows })
   const createButton = (
-    <Button
-      look="primary"
-      gate="requireDeveloperSession"
-      icon={<Plus aria-hidden className="size-4" />}
-      onClick={() => change({ create: '1' })}
-    >
+    <AddButton gate="requireDeveloperSession" onClick={() => change({ create: '1' })}>
       {webhooks.create}
-    </Button>
+    </AddButton>
   )
   return (
     <Page title={webhooks.title} description={webhooks.about} actions={createButton}>
-      <ErrorNote error={error} />
-      <Table
-        label={webhooks.title}
-        columns={columns}
-        rows={error ? [] : rows}
-        rowKey={({ id }) => id}
-        onOpen={({ id }) => change({ ...closed, open: id })}
-        openKey={open}
-        more={more}
+      <ResourceList
+        resource={endpoints}
+        open={open}
+        onOpen={(id) => change({ ...closed, open: id })}
+        onClose={() => change(closed)}
         empty={
           <EmptyState
             icon={<Webhook className="size-6" />}
@@ -85,21 +36,18 @@ const WebhooksPage = () => {
             {webhooks.empty}
           </EmptyState>
         }
-      />
+      >
+        {(endpoint) => (
+          <EndpointDetail
+            key={endpoint.id}
+            endpoint={endpoint}
+            tab={tab}
+            onTab={(now) => change({ tab: now })}
+            onRemoved={() => change(closed)}
+          />
+        )}
+      </ResourceList>
       <CreateEndpoint open={create !== ''} onClose={() => change({ create: '' })} />
-      <Drawer open={open !== ''} onClose={() => change(closed)} title={opened.row?.url ?? webhooks.title}>
-        <OpenedDetail opened={opened} goneText={webhooks.gone}>
-          {(endpoint) => (
-            <EndpointDetail
-              key={endpoint.id}
-              endpoint={endpoint}
-              tab={tab}
-              onTab={(now) => change({ tab: now })}
-              onRemoved={() => change(closed)}
-            />
-          )}
-        </OpenedDetail>
-      </Drawer>
     </Page>
   )
 }

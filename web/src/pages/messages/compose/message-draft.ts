@@ -1,7 +1,7 @@
 /** What is typed into the form, and the request that it becomes. */
 import { ApiError } from '../../../api/api-error.ts'
+import { readVariables } from '../../../parts/template-variables.ts'
 import { compose } from '../../../strings/compose.ts'
-import { readVariables } from '../../templates/editor/variables-field.tsx'
 
 export const emptyDraft = {
   channel: 'email' as 'email' | 'sms',

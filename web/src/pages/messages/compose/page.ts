@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/messages/new',
   title: 'New message',
-  area: 'app',
   within: 'messages',
   gate: 'requireDeveloperSession',
   load: () => import('./view.tsx'),

@@ -1,24 +1,21 @@
-import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
-import { useMode } from '../../../shell/mode.ts'
+import { useMode } from '../../../api/mode.ts'
+import { useTemplateChoices } from '../../../parts/template-data.ts'
+import { readVariables } from '../../../parts/template-variables.ts'
 import { compose } from '../../../strings/compose.ts'
 import { editor } from '../../../strings/templates.ts'
 import { Button } from '../../../ui/button.tsx'
 import { RadioGroup } from '../../../ui/check-group.tsx'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { curl } from '../../../ui/curl.ts'
-import { Field } from '../../../ui/field.tsx'
-import { Input, TextArea } from '../../../ui/input.tsx'
-import { Select } from '../../../ui/select.tsx'
+import { optionsOf } from '../../../ui/select.tsx'
 import { Form, Page, Section } from '../../../ui/templates.tsx'
 import { useTenant } from '../../../ui/tenant-filter.tsx'
-import { toast } from '../../../ui/toasts.tsx'
+import { SelectField, TextAreaField, TextField } from '../../../ui/text-field.tsx'
 import { useDraft } from '../../../ui/use-draft.ts'
 import { useNavigateFromHere } from '../../../ui/use-navigate-from-here.ts'
-import { useSubmit } from '../../sign-in/use-submit.ts'
-import { readVariables } from '../../templates/editor/variables-field.tsx'
-import { useTemplateChoices } from '../../templates/template-data.ts'
+import { useSave } from '../../../ui/use-save.ts'
 import { attachmentsOf, filesFault, namedAttachments } from './attached-files.ts'
 import { EmailAddresses, EmailContent, type FieldsProps } from './email-fields.tsx'
 import { FileField } from './file-field.tsx'
@@ -26,7 +23,7 @@ import { LabelFields, TenantField } from './label-fields.tsx'
 import { emptyDraft, faultsIn, type MessageDraft, readMetadata, requestOf } from './message-draft.ts'
 import { SmsAddresses, SmsContent } from './sms-fields.tsx'
 
-const channels = Object.entries(compose.channels).map(([value, label]) => ({ value, label }))
+const channels = optionsOf(compose.channels)
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 const shownFields = (draft: MessageDraft): string[] => [
@@ -49,26 +46,27 @@ const ContentFields = (props: FieldsProps) => {
   const { fault } = readVariables(draft.variables)
   return (
     <>
-      <Field label={compose.content} error={faults.of('template')}>
-        <Select
-          value={draft.template}
-          onValue={(template) => change({ template })}
-          options={[
-            { value: '', label: compose.write },
-            ...slugs.map((slug) => ({ value: slug, label: `${compose.template}: ${slug}` })),
-          ]}
-        />
-      </Field>
+      <SelectField
+        label={compose.content}
+        error={faults.of('template')}
+        value={draft.template}
+        onValue={(template) => change({ template })}
+        options={[
+          { value: '', label: compose.write },
+          ...slugs.map((slug) => ({ value: slug, label: `${compose.template}: ${slug}` })),
+        ]}
+      />
       {draft.template !== '' && (
-        <Field label={compose.variables} help={compose.variablesHelp} error={fault ?? faults.of('variables')}>
-          <TextArea
-            value={draft.variables}
-            rows={4}
-            spellCheck={false}
-            className="font-mono"
-            onChange={(event) => change({ variables: event.target.value })}
-          />
-        </Field>
+        <TextAreaField
+          label={compose.variables}
+          help={compose.variablesHelp}
+          error={fault ?? faults.of('variables')}
+          value={draft.variables}
+          rows={4}
+          spellCheck={false}
+          className="font-mono"
+          onText={(text) => change({ variables: text })}
+        />
       )}
       {draft.template === '' && (draft.channel === 'email' ? <EmailContent {...props} /> : <SmsContent {...props} />)}
     </>
@@ -77,26 +75,26 @@ const ContentFields = (props: FieldsProps) => {
 
 const useSend = (draft: MessageDraft, files: readonly File[], forget: () => void) => {
   const environment = useMode()
-  const client = useQueryClient()
   const navigate = useNavigateFromHere()
-  const form = useSubmit()
-  const send = () =>
-    form.submit(async () => {
-      const { channel, tenant } = draft
-      const body = {
-        ...requestOf(draft),
-        ...(await attachmentsOf(files)),
-        ...(tenant && { tenant_id: tenant }),
-        channel,
-        environment,
-      }
-      const { id, status } = await unwrap(api.POST('/api/internal/messages/send', { body }))
-      toast(status === 'scheduled' ? compose.scheduled : compose.sent)
+  const send = async () => {
+    const { channel, tenant } = draft
+    const body = {
+      ...requestOf(draft),
+      ...(await attachmentsOf(files)),
+      ...(tenant && { tenant_id: tenant }),
+      channel,
+      environment,
+    }
+    return unwrap(api.POST('/api/internal/messages/send', { body }))
+  }
+  return useSave(send, {
+    message: ({ status }) => (status === 'scheduled' ? compose.scheduled : compose.sent),
+    done: async ({ id }) => {
       forget()
-      void client.invalidateQueries({ queryKey: ['messages'] })
-      await navigate({ to: '/messages' as never, search: { open: id } as never })
-    })
-  return { ...form, send }
+      await navigate({ to: '/messages', search: { open: id } })
+    },
+    refreshes: [['messages']],
+  })
 }
 
 /** Why the form cannot be sent yet. */
@@ -138,7 +136,7 @@ const ComposePage = () => {
       <Form
         label={compose.title}
         wide
-        onSubmit={form.send}
+        onSubmit={form.save}
         error={faults.rest}
         failure={form.error}
         wrongTitle={compose.notSent}
@@ -179,14 +177,16 @@ const ComposePage = () => {
         {draft.channel === 'email' && <FileField files={files} onFiles={setChosen} error={faults.of('attachments')} />}
         <LabelFields {...props} />
         <TenantField {...props} />
-        <Field label={compose.when} optional help={compose.whenHelp(zone)} error={faults.of('scheduled_at')}>
-          <Input
-            type="datetime-local"
-            value={draft.when}
-            className="w-60"
-            onChange={(event) => change({ when: event.target.value })}
-          />
-        </Field>
+        <TextField
+          label={compose.when}
+          optional
+          help={compose.whenHelp(zone)}
+          error={faults.of('scheduled_at')}
+          type="datetime-local"
+          value={draft.when}
+          className="w-60"
+          onText={(text) => change({ when: text })}
+        />
       </Form>
       <ApiRequest draft={draft} files={files} />
     </Page>

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../../../api/client.ts'
 import type { Tone } from '../../../ui/badge.tsx'
-import { type ListPage, usePages } from '../../../ui/use-pages.ts'
+import { type ListPage, pageOf, usePages } from '../../../ui/use-pages.ts'
 import type { Responses } from '../message-data.ts'
 
 type Listed = Responses<'/api/internal/inbound-sms'> | Responses<'/api/internal/inbound-emails'>
@@ -18,8 +18,7 @@ export const useInboundList = ({ channel, from, kind }: InboundFilters) =>
     ['inbound', channel, from, kind],
     async (cursor): Promise<ListPage<Inbound>> => {
       const query = {
-        limit: '25',
-        ...(cursor && { cursor }),
+        ...pageOf(cursor, 25),
         ...(from && { from }),
         ...(kind && { kind: kind as Inbound['kind'] }),
       }

@@ -12,10 +12,10 @@ import { Copyable } from '../../../ui/copy-button.tsx'
 import { curl } from '../../../ui/curl.ts'
 import { DetailList, type Fact } from '../../../ui/detail-list.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
+import { PlainText } from '../../../ui/plain-text.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
 import { type Tab, Tabs } from '../../../ui/tabs.tsx'
-import { PlainText } from '../plain-text.tsx'
 import { type InboundOne, kindTones, useInbound } from './inbound-data.ts'
 import { loadPictures } from './load-pictures.ts'
 
@@ -131,7 +131,7 @@ export const InboundDetail = ({ id, tab, onTab }: Props) => {
       </div>
       {answered && (
         <div>
-          <Link to={'/messages' as never} search={{ open: answered } as never} className={buttonClasses()}>
+          <Link to={'/messages'} search={{ open: answered }} className={buttonClasses()}>
             {inbound.openAnswered}
           </Link>
         </div>

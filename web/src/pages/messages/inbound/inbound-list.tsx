@@ -5,12 +5,12 @@ import { Button } from '../../../ui/button.tsx'
 import { curl } from '../../../ui/curl.ts'
 import { Drawer } from '../../../ui/drawer.tsx'
 import { EmptyState } from '../../../ui/empty-state.tsx'
-import { ErrorNote } from '../../../ui/error-note.tsx'
-import { RelativeTime } from '../../../ui/relative-time.tsx'
+import { ListTable } from '../../../ui/list-table.tsx'
 import { SearchInput } from '../../../ui/search-input.tsx'
-import { Select } from '../../../ui/select.tsx'
-import { type Column, Table } from '../../../ui/table.tsx'
+import { optionsOf, Select } from '../../../ui/select.tsx'
+import type { Column } from '../../../ui/table.tsx'
 import { FilterBar } from '../../../ui/templates.tsx'
+import { timeColumn } from '../../../ui/time-column.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
 import { type Inbound, kindTones, useInboundList } from './inbound-data.ts'
 import { InboundDetail } from './inbound-detail.tsx'
@@ -32,21 +32,14 @@ const columns: Column<Inbound>[] = [
     className: 'hidden md:table-cell',
     cell: (message) => (message.channel === 'sms' ? message.body : message.subject) ?? '–',
   },
-  {
-    id: 'received',
-    header: inbound.columns.received,
-    align: 'right',
-    cell: ({ received_at }) => <RelativeTime at={received_at} />,
-  },
+  timeColumn('received_at', inbound.columns.received, { align: 'right' }),
 ]
-
-const optionsOf = (words: Record<string, string>) => Object.entries(words).map(([value, label]) => ({ value, label }))
 
 const none = { from: '', kind: '' }
 
 export const InboundList = () => {
   const [{ open, tab, ...filters }, change] = useFilters({ channel: 'email', ...none, open: '', tab: '' })
-  const { rows, error, more } = useInboundList(filters)
+  const list = useInboundList(filters)
   const channel = filters.channel === 'sms' ? 'sms' : 'email'
   const empty =
     filters.from || filters.kind ? (
@@ -79,15 +72,12 @@ export const InboundList = () => {
           options={[{ value: '', label: inbound.everyKind }, ...optionsOf(inbound.kinds)]}
         />
       </FilterBar>
-      <ErrorNote error={error} />
-      <Table
+      <ListTable
         label={inbound.title}
+        list={list}
         columns={columns}
-        rows={error ? [] : rows}
-        rowKey={({ id }) => id}
         onOpen={({ id }) => change({ open: id, tab: '' })}
         openKey={open}
-        more={more}
         empty={empty}
       />
       <Drawer open={open !== ''} onClose={() => change({ open: '', tab: '' })} title={inbound.detail}>

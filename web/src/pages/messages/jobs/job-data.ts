@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../../../api/client.ts'
-import type { Mode } from '../../../shell/mode.ts'
+import type { Mode } from '../../../api/mode.ts'
 import type { Tone } from '../../../ui/badge.tsx'
-import { usePages } from '../../../ui/use-pages.ts'
+import { pageOf, usePages } from '../../../ui/use-pages.ts'
 import type { Responses } from '../message-data.ts'
 
 export type Job = Responses<'/api/internal/jobs/{id}'>
@@ -24,10 +24,7 @@ export const isMoving = ({ status }: Job): boolean => status !== 'completed' && 
 export const useJobs = (environment: Mode) =>
   usePages(
     ['jobs', environment],
-    (cursor) =>
-      unwrap(
-        api.GET('/api/internal/jobs', { params: { query: { environment, limit: '50', ...(cursor && { cursor }) } } }),
-      ),
+    (cursor) => unwrap(api.GET('/api/internal/jobs', { params: { query: { environment, ...pageOf(cursor, 50) } } })),
     { refetchInterval: 5_000 },
   )
 

@@ -1,22 +1,20 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import { jobs } from '../../../strings/jobs.ts'
 import { messages } from '../../../strings/messages.ts'
 import { StatusDot, type Tone } from '../../../ui/badge.tsx'
-import { Button, buttonClasses } from '../../../ui/button.tsx'
+import { buttonClasses } from '../../../ui/button.tsx'
 import { CodeBlock } from '../../../ui/code-block.tsx'
-import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
+import { ConfirmButton } from '../../../ui/confirm-dialog.tsx'
 import { Copyable } from '../../../ui/copy-button.tsx'
 import { curl } from '../../../ui/curl.ts'
 import { DetailList } from '../../../ui/detail-list.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
+import { Meter } from '../../../ui/meter.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
 import { Tabs } from '../../../ui/tabs.tsx'
-import { toast } from '../../../ui/toasts.tsx'
-import { Meter } from '../../settings/billing/meter.tsx'
 import { tones } from '../message-data.ts'
 import { doneIn, isMoving, type Job, jobTones, useJob } from './job-data.ts'
 
@@ -99,40 +97,33 @@ const Details = ({ job }: { job: Job }) => (
 
 const CancelJob = ({ job: { id } }: { job: Job }) => {
   const client = useQueryClient()
-  const [asking, setAsking] = useState(false)
-  const cancel = async () => {
-    const { canceled } = await unwrap(api.POST('/api/internal/jobs/{id}/cancel', { params: { path: { id } } }))
-    toast(jobs.canceled(canceled))
-    await Promise.all([
-      client.invalidateQueries({ queryKey: ['job', id] }),
-      client.invalidateQueries({ queryKey: ['jobs'] }),
-      client.invalidateQueries({ queryKey: ['messages'] }),
-    ])
-  }
+  const cancel = () => unwrap(api.POST('/api/internal/jobs/{id}/cancel', { params: { path: { id } } }))
   return (
-    <>
-      <Button gate="requireDeveloperSession" onClick={() => setAsking(true)}>
-        {jobs.cancel}
-      </Button>
-      <ConfirmDialog
-        open={asking}
-        onClose={() => setAsking(false)}
-        title={jobs.cancelTitle}
-        action={jobs.cancel}
-        onConfirm={cancel}
-      >
-        {jobs.cancelHelp}
-      </ConfirmDialog>
-    </>
+    <ConfirmButton
+      gate="requireDeveloperSession"
+      title={jobs.cancelTitle}
+      action={jobs.cancel}
+      onConfirm={cancel}
+      message={({ canceled }) => jobs.canceled(canceled)}
+      done={() =>
+        Promise.all([
+          client.invalidateQueries({ queryKey: ['job', id] }),
+          client.invalidateQueries({ queryKey: ['jobs'] }),
+          client.invalidateQueries({ queryKey: ['messages'] }),
+        ])
+      }
+    >
+      {jobs.cancelHelp}
+    </ConfirmButton>
   )
 }
 
 const Actions = ({ job }: { job: Job }) => (
   <div className="flex flex-wrap gap-2">
-    <Link to={'/messages' as never} search={{ job: job.id } as never} className={buttonClasses()}>
+    <Link to={'/messages'} search={{ job: job.id }} className={buttonClasses()}>
       {jobs.messages}
     </Link>
-    <Link to={`/audiences/${job.audience_id}` as never} className={buttonClasses()}>
+    <Link to={`/audiences/${job.audience_id}`} className={buttonClasses()}>
       {jobs.openAudience}
     </Link>
     {isMoving(job) && <CancelJob job={job} />}

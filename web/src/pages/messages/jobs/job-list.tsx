@@ -1,13 +1,13 @@
 import { Send } from 'lucide-react'
-import { useMode } from '../../../shell/mode.ts'
+import { useMode } from '../../../api/mode.ts'
 import { jobs } from '../../../strings/jobs.ts'
 import { StatusDot } from '../../../ui/badge.tsx'
 import { curl } from '../../../ui/curl.ts'
 import { Drawer } from '../../../ui/drawer.tsx'
 import { EmptyState } from '../../../ui/empty-state.tsx'
-import { ErrorNote } from '../../../ui/error-note.tsx'
-import { RelativeTime } from '../../../ui/relative-time.tsx'
-import { type Column, Table } from '../../../ui/table.tsx'
+import { ListTable } from '../../../ui/list-table.tsx'
+import type { Column } from '../../../ui/table.tsx'
+import { timeColumn } from '../../../ui/time-column.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
 import { doneIn, type Job, jobTones, useJobs } from './job-data.ts'
 import { JobDetail } from './job-detail.tsx'
@@ -36,12 +36,7 @@ const columns: Column<Job>[] = [
     className: 'hidden lg:table-cell',
     cell: ({ channel }) => <span className="text-muted">{jobs.channels[channel]}</span>,
   },
-  {
-    id: 'created',
-    header: jobs.columns.created,
-    align: 'right',
-    cell: ({ created_at }) => <RelativeTime at={created_at} />,
-  },
+  timeColumn('created_at', jobs.columns.created, { align: 'right' }),
 ]
 
 const sample = { channel: 'email', from: 'hello@example.com', template: 'welcome' }
@@ -49,18 +44,15 @@ const sample = { channel: 'email', from: 'hello@example.com', template: 'welcome
 export const JobList = () => {
   const mode = useMode()
   const [{ open, tab }, change] = useFilters({ open: '', tab: '' })
-  const { rows, error, more } = useJobs(mode)
+  const list = useJobs(mode)
   return (
     <div className="flex flex-col gap-4">
-      <ErrorNote error={error} />
-      <Table
+      <ListTable
         label={jobs.title}
+        list={list}
         columns={columns}
-        rows={error ? [] : rows}
-        rowKey={({ id }) => id}
         onOpen={({ id }) => change({ open: id, tab: '' })}
         openKey={open}
-        more={more}
         empty={
           <EmptyState
             icon={<Send className="size-6" />}

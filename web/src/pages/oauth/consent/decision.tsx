@@ -1,14 +1,13 @@
 import { TriangleAlert } from 'lucide-react'
 import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
+import { enterAt } from '../../../api/enter.ts'
 import type { operations } from '../../../api/schema.gen.ts'
+import { SignInError } from '../../../parts/sign-in/sign-in-error.tsx'
 import { oauth } from '../../../strings/oauth.ts'
 import { Button } from '../../../ui/button.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Select } from '../../../ui/select.tsx'
-import { enterAt } from '../../sign-in/enter.ts'
-import { SignInError } from '../../sign-in/steps/sign-in-error.tsx'
-import { useSubmit } from '../../sign-in/use-submit.ts'
+import { SelectField } from '../../../ui/text-field.tsx'
+import { useSave } from '../../../ui/use-save.ts'
 import { type ConsentRequest, mayGrant, sendsMessages } from './grantable.ts'
 import { ScopeList } from './scope-list.tsx'
 
@@ -28,27 +27,24 @@ export const Decision = ({ request, firstOrg }: Props) => {
   const { orgs, scopes, request_id } = request
   const [orgId, setOrgId] = useState((orgs.find(({ id }) => id === firstOrg) ?? orgs[0])?.id ?? '')
   const [left, setLeft] = useState<readonly string[]>([])
-  const form = useSubmit()
+  const form = useSave((body: Body) => unwrap(api.POST('/api/internal/oauth/consent', { body })), {
+    done: ({ redirect_to }) => enterAt(redirect_to),
+  })
   const role = orgs.find(({ id }) => id === orgId)?.role
   const chosen = scopes.filter((scope) => mayGrant(role, scope) && !left.includes(scope.name)).map(({ name }) => name)
-  const send = (body: Body) =>
-    form.submit(async () => {
-      const { redirect_to } = await unwrap(api.POST('/api/internal/oauth/consent', { body }))
-      enterAt(redirect_to)
-    })
-  const allow = () => send({ decision: 'allow', request_id, org_id: orgId, scopes: chosen as ScopeName[] })
+  const allow = () => form.save({ decision: 'allow', request_id, org_id: orgId, scopes: chosen as ScopeName[] })
   return (
     <>
       {orgs.length === 0 ? (
         <p className="text-sm">{oauth.noOrgs}</p>
       ) : (
-        <Field label={oauth.organisation} help={oauth.orgHelp}>
-          <Select
-            value={orgId}
-            onValue={setOrgId}
-            options={orgs.map(({ id, name, role: own }) => ({ value: id, label: oauth.orgOption(name, own) }))}
-          />
-        </Field>
+        <SelectField
+          label={oauth.organisation}
+          help={oauth.orgHelp}
+          value={orgId}
+          onValue={setOrgId}
+          options={orgs.map(({ id, name, role: own }) => ({ value: id, label: oauth.orgOption(name, own) }))}
+        />
       )}
       <ScopeList
         scopes={scopes}
@@ -67,7 +63,7 @@ export const Decision = ({ request, firstOrg }: Props) => {
         >
           {oauth.allow}
         </Button>
-        <Button onClick={() => send({ decision: 'deny', request_id })}>{oauth.deny}</Button>
+        <Button onClick={() => form.save({ decision: 'deny', request_id })}>{oauth.deny}</Button>
       </div>
     </>
   )

@@ -1,6 +1,6 @@
+import { allScopes, scopeGroups } from '../../../parts/scope-list.ts'
 import { oauth } from '../../../strings/oauth.ts'
 import { Checkbox } from '../../../ui/checkbox.tsx'
-import { allScopes, scopeGroups } from '../../developers/api-keys/scope-list.ts'
 import type { AskedScope } from './grantable.ts'
 
 type Props = {

@@ -3,11 +3,11 @@ import { Navigate, useSearch } from '@tanstack/react-router'
 import { ApiError } from '../../../api/api-error.ts'
 import { api, unwrap } from '../../../api/client.ts'
 import { sessionQuery } from '../../../api/session.ts'
-import { StepUpPrompt } from '../../../shell/step-up-prompt.tsx'
+import { PublicPage } from '../../../parts/sign-in/public-page.tsx'
+import { StepUpPrompt } from '../../../parts/sign-in/step-up-prompt.tsx'
 import { oauth } from '../../../strings/oauth.ts'
 import { ErrorNote } from '../../../ui/error-note.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
-import { PublicPage } from '../../sign-in/public-page.tsx'
 import { Decision } from './decision.tsx'
 
 const Failed = ({ error }: { error: Error }) =>
@@ -34,7 +34,7 @@ const ConsentPage = () => {
   })
   if (session.data && !user) {
     const back = `/oauth/consent?id=${encodeURIComponent(id)}`
-    return <Navigate to="/login" search={{ redirect_to: back } as never} replace />
+    return <Navigate to="/login" search={{ redirect_to: back }} replace />
   }
   const failure = session.error ?? error
   if (failure) return <Failed error={failure} />

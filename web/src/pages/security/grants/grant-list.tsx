@@ -5,9 +5,9 @@ import { Badge } from '../../../ui/badge.tsx'
 import { Button } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { EmptyState } from '../../../ui/empty-state.tsx'
-import { ErrorNote } from '../../../ui/error-note.tsx'
-import { RelativeTime } from '../../../ui/relative-time.tsx'
-import { type Column, Table } from '../../../ui/table.tsx'
+import { ListTable } from '../../../ui/list-table.tsx'
+import type { Column } from '../../../ui/table.tsx'
+import { timeColumn } from '../../../ui/time-column.tsx'
 import { toast } from '../../../ui/toasts.tsx'
 import type { usePages } from '../../../ui/use-pages.ts'
 
@@ -41,18 +41,8 @@ const columnsOf = (about: About, onEnd: (grant: Grant) => void): Column<Grant>[]
     className: 'hidden md:table-cell',
     cell: ({ scopes }) => <Scopes scopes={scopes} />,
   },
-  {
-    id: 'granted',
-    header: grants.granted,
-    className: 'hidden md:table-cell',
-    cell: ({ created_at }) => <RelativeTime at={created_at} />,
-  },
-  {
-    id: 'used',
-    header: grants.used,
-    className: 'hidden sm:table-cell',
-    cell: ({ last_used_at }) => <RelativeTime at={last_used_at} />,
-  },
+  timeColumn('created_at', grants.granted, { className: 'hidden md:table-cell' }),
+  timeColumn('last_used_at', grants.used, { className: 'hidden sm:table-cell' }),
   {
     id: 'actions',
     header: <span className="sr-only">{grants.actions}</span>,
@@ -76,15 +66,12 @@ type Props = {
 export const GrantList = ({ label, empty, list, about, end }: Props) => {
   const [asked, setAsked] = useState<Grant>()
   const name = asked?.client_name ?? ''
-  if (list.error) return <ErrorNote error={list.error} />
   return (
     <>
-      <Table
+      <ListTable
         label={label}
+        list={list}
         columns={columnsOf(about, setAsked)}
-        rows={list.rows}
-        rowKey={({ id }) => id}
-        more={list.more}
         empty={<EmptyState title={empty}>{grants.noneHelp}</EmptyState>}
       />
       <ConfirmDialog

@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/settings/grants',
   title: 'OAuth grants',
-  area: 'app',
   rail: 'grants',
   examples: ['/settings/grants', '/settings/grants?tab=org'],
   load: () => import('./view.tsx'),

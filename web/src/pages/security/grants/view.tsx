@@ -18,7 +18,7 @@ const OwnGrants = () => {
   const client = useQueryClient()
   const { orgs = [] } = useSession()
   const list = usePages([key, 'own'], (cursor) =>
-    unwrap(api.GET('/api/internal/oauth/grants', { params: { query: { ...(cursor && { cursor }) } } })),
+    unwrap(api.GET('/api/internal/oauth/grants', { params: { query: { cursor } } })),
   )
   const end = async (id: string) => {
     await unwrap(api.DELETE('/api/internal/oauth/grants', { params: { query: { id } } }))
@@ -51,7 +51,7 @@ const OrgGrants = () => {
   const names = useMemberNames(refusal === undefined)
   const list = usePages(
     [key, 'org'],
-    (cursor) => unwrap(api.GET('/api/internal/org/oauth-grants', { params: { query: { ...(cursor && { cursor }) } } })),
+    (cursor) => unwrap(api.GET('/api/internal/org/oauth-grants', { params: { query: { cursor } } })),
     { enabled: refusal === undefined },
   )
   const end = async (id: string) => {

@@ -1,82 +1,71 @@
-import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import { scim } from '../../../strings/scim.ts'
 import { ui } from '../../../strings/ui.ts'
 import { Button } from '../../../ui/button.tsx'
-import { Dialog } from '../../../ui/dialog.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Input } from '../../../ui/input.tsx'
-import { SecretOnce } from '../../../ui/secret-once.tsx'
-import { Form } from '../../../ui/templates.tsx'
+import { SaveForm } from '../../../ui/save-form.tsx'
+import { SecretDialog } from '../../../ui/secret-once.tsx'
+import { fieldsOf, TextField } from '../../../ui/text-field.tsx'
 import { useDraft } from '../../../ui/use-draft.ts'
-import { useSubmit } from '../../sign-in/use-submit.ts'
+import { useSave } from '../../../ui/use-save.ts'
 import { tokensKey } from './scim-data.ts'
 
 type FormProps = { onClose: () => void; onCreated: (token: string) => void }
 
 const TokenForm = ({ onClose, onCreated }: FormProps) => {
-  const client = useQueryClient()
   const draft = useDraft('scim-token', { name: '', days: '' })
-  const form = useSubmit()
   const [wrong, setWrong] = useState(false)
   const { name, days } = draft.value
+  const form = useSave(
+    () => {
+      const body = { name, ...(days.trim() && { expires_in_days: Number(days) }) }
+      return unwrap(api.POST('/api/internal/scim/tokens', { body }))
+    },
+    {
+      done: ({ token }) => {
+        draft.forget()
+        onCreated(token)
+      },
+      refreshes: [tokensKey],
+    },
+  )
   const create = () => {
-    const text = days.trim()
-    const valid = /^\d{0,4}$/.test(text)
+    const valid = /^\d{0,4}$/.test(days.trim())
     setWrong(!valid)
-    if (!valid) return
-    return form.submit(async () => {
-      const body = { name, ...(text && { expires_in_days: Number(text) }) }
-      const { token } = await unwrap(api.POST('/api/internal/scim/tokens', { body }))
-      draft.forget()
-      onCreated(token)
-      await client.invalidateQueries({ queryKey: tokensKey })
-    })
+    if (valid) form.save()
   }
+  const field = fieldsOf(draft.value, draft.change, form.fault)
   return (
-    <Form
+    <SaveForm
       label={scim.create}
       onSubmit={create}
-      error={form.rest}
-      actions={
-        <>
-          <Button type="submit" look="primary" gate="requireOwnerSession" busy={form.busy}>
-            {scim.create}
-          </Button>
-          <Button onClick={onClose}>{ui.cancel}</Button>
-        </>
-      }
+      form={form}
+      gate="requireOwnerSession"
+      action={scim.create}
+      more={<Button onClick={onClose}>{ui.cancel}</Button>}
     >
-      <Field label={scim.name} help={scim.createHelp} error={form.fault('name')}>
-        <Input value={name} onChange={(event) => draft.change({ name: event.target.value })} />
-      </Field>
-      <Field
+      <TextField label={scim.name} help={scim.createHelp} {...field('name')} />
+      <TextField
         label={scim.expires}
         optional
         help={scim.expiresHelp}
+        inputMode="numeric"
+        {...field('days')}
         error={wrong ? scim.expiresInvalid : form.fault('expires_in_days')}
-      >
-        <Input inputMode="numeric" value={days} onChange={(event) => draft.change({ days: event.target.value })} />
-      </Field>
-    </Form>
+      />
+    </SaveForm>
   )
 }
 
-/** The form, and then the token itself, which is shown only here. */
-export const CreateToken = ({ open, onClose }: { open: boolean; onClose: () => void }) => {
-  const [token, setToken] = useState<string>()
-  const close = () => {
-    setToken(undefined)
-    onClose()
-  }
-  return (
-    <Dialog open={open} onClose={close} title={token ? scim.created : scim.create} locked={token !== undefined}>
-      {token ? (
-        <SecretOnce name={scim.secretName} secret={token} fileName="tidings-scim-token.txt" onStored={close} />
-      ) : (
-        open && <TokenForm onClose={close} onCreated={setToken} />
-      )}
-    </Dialog>
-  )
-}
+export const CreateToken = ({ open, onClose }: { open: boolean; onClose: () => void }) => (
+  <SecretDialog
+    open={open}
+    onClose={onClose}
+    title={scim.create}
+    createdTitle={scim.created}
+    name={scim.secretName}
+    fileName="tidings-scim-token.txt"
+  >
+    {(onCreated, close) => <TokenForm onClose={close} onCreated={onCreated} />}
+  </SecretDialog>
+)

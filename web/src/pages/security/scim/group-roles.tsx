@@ -3,15 +3,13 @@ import { Plus, X } from 'lucide-react'
 import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import { scim } from '../../../strings/scim.ts'
-import { ui } from '../../../strings/ui.ts'
 import { Button, IconButton } from '../../../ui/button.tsx'
-import { Field } from '../../../ui/field.tsx'
 import { Input } from '../../../ui/input.tsx'
-import { Select } from '../../../ui/select.tsx'
-import { Form, Section } from '../../../ui/templates.tsx'
-import { toast } from '../../../ui/toasts.tsx'
-import { optionsOf } from '../../senders/options.ts'
-import { useSubmit } from '../../sign-in/use-submit.ts'
+import { SaveForm } from '../../../ui/save-form.tsx'
+import { optionsOf, Select } from '../../../ui/select.tsx'
+import { Section } from '../../../ui/templates.tsx'
+import { SelectField } from '../../../ui/text-field.tsx'
+import { useSave } from '../../../ui/use-save.ts'
 import { type DirectoryRole, type Mapping, mappingKey } from './scim-data.ts'
 
 type Group = { key: number; display_name: string; role: DirectoryRole }
@@ -67,32 +65,27 @@ const withKey = (group: Omit<Group, 'key'>): Group => {
 
 export const GroupRoles = ({ mapping }: { mapping: Mapping }) => {
   const client = useQueryClient()
-  const form = useSubmit()
   const [standard, setStandard] = useState<DirectoryRole>(mapping.default_role)
   const [groups, setGroups] = useState(() => mapping.groups.map(withKey))
   const changeAt = (key: number, part: Partial<Group>) =>
     setGroups((now) => now.map((group) => (group.key === key ? { ...group, ...part } : group)))
-  const save = () =>
-    form.submit(async () => {
+  const form = useSave(
+    () => {
       const body = { default_role: standard, groups: groups.map(({ display_name, role }) => ({ display_name, role })) }
-      client.setQueryData(mappingKey, await unwrap(api.PUT('/api/internal/scim/mapping', { body })))
-      toast(scim.mappingSaved)
-    })
+      return unwrap(api.PUT('/api/internal/scim/mapping', { body }))
+    },
+    { message: scim.mappingSaved, done: (saved) => client.setQueryData(mappingKey, saved) },
+  )
   return (
     <Section title={scim.mapping} description={scim.mappingHelp}>
-      <Form
-        label={scim.mapping}
-        onSubmit={save}
-        error={form.rest}
-        actions={
-          <Button type="submit" look="primary" gate="requireOwnerSession" busy={form.busy}>
-            {ui.save}
-          </Button>
-        }
-      >
-        <Field label={scim.defaultRole} error={form.fault('default_role')}>
-          <Select value={standard} onValue={(role) => setStandard(role as DirectoryRole)} options={roles} />
-        </Field>
+      <SaveForm label={scim.mapping} onSubmit={form.save} form={form} gate="requireOwnerSession">
+        <SelectField
+          label={scim.defaultRole}
+          error={form.fault('default_role')}
+          value={standard}
+          onValue={(role) => setStandard(role as DirectoryRole)}
+          options={roles}
+        />
         {groups.length === 0 && <p className="text-muted text-sm">{scim.noGroups}</p>}
         <ul className="flex flex-col gap-2">
           {groups.map((group, index) => (
@@ -116,7 +109,7 @@ export const GroupRoles = ({ mapping }: { mapping: Mapping }) => {
             {scim.addGroup}
           </Button>
         </div>
-      </Form>
+      </SaveForm>
     </Section>
   )
 }

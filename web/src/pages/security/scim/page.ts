@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/settings/scim',
   title: 'SCIM',
-  area: 'app',
   rail: 'scim',
   examples: ['/settings/scim', '/settings/scim?open=new'],
   load: () => import('./view.tsx'),

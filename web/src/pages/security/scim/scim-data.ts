@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../../../api/client.ts'
 import type { operations } from '../../../api/schema.gen.ts'
 import { serviceNow } from '../../../api/service-time.ts'
-import { usePages } from '../../../ui/use-pages.ts'
+import { pageOf, usePages } from '../../../ui/use-pages.ts'
 
 export type ScimToken =
   operations['getApiInternalScimTokens']['responses'][200]['content']['application/json']['data'][number]
@@ -14,7 +14,7 @@ export const mappingKey = ['scim', 'mapping']
 
 export const useTokens = () =>
   usePages(tokensKey, (cursor) =>
-    unwrap(api.GET('/api/internal/scim/tokens', { params: { query: { limit: '50', ...(cursor && { cursor }) } } })),
+    unwrap(api.GET('/api/internal/scim/tokens', { params: { query: pageOf(cursor, 50) } })),
   )
 
 export const useMapping = () =>

@@ -1,4 +1,3 @@
-import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import { scim } from '../../../strings/scim.ts'
@@ -6,10 +5,10 @@ import { StatusDot } from '../../../ui/badge.tsx'
 import { Button } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { EmptyState } from '../../../ui/empty-state.tsx'
-import { ErrorNote } from '../../../ui/error-note.tsx'
+import { ListTable } from '../../../ui/list-table.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
-import { type Column, Table } from '../../../ui/table.tsx'
-import { toast } from '../../../ui/toasts.tsx'
+import type { Column } from '../../../ui/table.tsx'
+import { timeColumn } from '../../../ui/time-column.tsx'
 import { hasExpired, type ScimToken, tokensKey, type useTokens } from './scim-data.ts'
 
 const columnsOf = (onRevoke: (token: ScimToken) => void): Column<ScimToken>[] => [
@@ -25,12 +24,7 @@ const columnsOf = (onRevoke: (token: ScimToken) => void): Column<ScimToken>[] =>
         <StatusDot tone="ok">{scim.active}</StatusDot>
       ),
   },
-  {
-    id: 'created',
-    header: scim.createdAt,
-    className: 'hidden md:table-cell',
-    cell: ({ created_at }) => <RelativeTime at={created_at} />,
-  },
+  timeColumn('created_at', scim.createdAt, { className: 'hidden md:table-cell' }),
   {
     id: 'expires',
     header: scim.expiresAt,
@@ -62,23 +56,15 @@ const columnsOf = (onRevoke: (token: ScimToken) => void): Column<ScimToken>[] =>
 ]
 
 export const TokenList = ({ list }: { list: ReturnType<typeof useTokens> }) => {
-  const client = useQueryClient()
   const [asked, setAsked] = useState<ScimToken>()
   const name = asked?.name ?? ''
-  const revoke = async () => {
-    await unwrap(api.DELETE('/api/internal/scim/tokens', { params: { query: { id: asked?.id ?? '' } } }))
-    toast(scim.revoked(name))
-    await client.invalidateQueries({ queryKey: tokensKey })
-  }
-  if (list.error) return <ErrorNote error={list.error} />
+  const revoke = () => unwrap(api.DELETE('/api/internal/scim/tokens', { params: { query: { id: asked?.id ?? '' } } }))
   return (
     <>
-      <Table
+      <ListTable
         label={scim.tokens}
+        list={list}
         columns={columnsOf(setAsked)}
-        rows={list.rows}
-        rowKey={({ id }) => id}
-        more={list.more}
         empty={<EmptyState title={scim.none}>{scim.noneHelp}</EmptyState>}
       />
       <ConfirmDialog
@@ -88,6 +74,8 @@ export const TokenList = ({ list }: { list: ReturnType<typeof useTokens> }) => {
         action={scim.revoke}
         typed={name}
         onConfirm={revoke}
+        message={scim.revoked(name)}
+        refreshes={[tokensKey]}
       >
         {scim.revokeHelp}
       </ConfirmDialog>

@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/settings/sso',
   title: 'Single sign-on',
-  area: 'app',
   rail: 'sso',
   examples: ['/settings/sso?step=provider', '/settings/sso?step=rules', '/settings/sso?step=domains'],
   load: () => import('./view.tsx'),

@@ -1,8 +1,8 @@
 import type { ReactNode } from 'react'
+import type { SsoSettings } from '../../../parts/sso-settings.ts'
 import { sso } from '../../../strings/sso.ts'
 import { StatusDot } from '../../../ui/badge.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
-import type { SsoSettings } from './settings.ts'
 
 const Fact = ({ name, children }: { name: string; children: ReactNode }) => (
   <div>

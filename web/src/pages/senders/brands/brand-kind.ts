@@ -1,11 +1,10 @@
-import { api, unwrap } from '../../../api/client.ts'
 import type { components } from '../../../api/schema.gen.ts'
+import type { FieldGroup, Values } from '../../../parts/resource/form-fields.tsx'
+import type { FormResource } from '../../../parts/resource/form-resource.ts'
+import { routesOf } from '../../../parts/resource/form-routes.ts'
+import { createdColumn, statusColumn } from '../../../parts/resource/row-status.tsx'
 import { brands, senders } from '../../../strings/senders.ts'
-import type { ListPage } from '../../../ui/use-pages.ts'
-import type { FieldGroup, Values } from '../form-fields.tsx'
-import { optionsOf } from '../options.ts'
-import type { SenderKind } from '../sender-kind.ts'
-import { createdColumn, statusColumn } from '../sender-status.tsx'
+import { optionsOf } from '../../../ui/select.tsx'
 
 type Brand = components['schemas']['Brand']
 
@@ -63,16 +62,13 @@ const groupsFor = ({ entity_type: type }: Values): FieldGroup[] => [
   ...(type === 'public_profit' ? [listed] : []),
 ]
 
-const path = '/api/internal/brands' as const
-const byId = (id: string) => ({ params: { query: { id } } })
-
-export const brandKind: SenderKind<Brand> = {
-  key: 'brands',
+export const brandKind: FormResource<Brand> = {
+  name: 'brands',
   title: brands.brands,
   create: brands.newBrand,
   gate: 'requireDeveloperSession',
   liveOnly: true,
-  labelOf: ({ display_name }) => display_name,
+  titleOf: ({ display_name }) => display_name,
   columns: [
     { id: 'name', header: brands.displayName, cell: ({ display_name }) => display_name },
     {
@@ -88,15 +84,7 @@ export const brandKind: SenderKind<Brand> = {
     { name: senders.registryStatus, value: row.provider_status },
     { name: senders.registryId, value: row.provider_id },
   ],
-  load: async (cursor, environment) => {
-    const query = { limit: '50', environment, ...(cursor && { cursor }) }
-    return (await unwrap(api.GET(path, { params: { query } }))) as ListPage<Brand>
-  },
-  read: async (id) => (await unwrap(api.GET(path, byId(id)))) as Brand,
-  add: (body) => unwrap(api.POST(path, { body: body as components['schemas']['CreateBrand'] })),
-  change: (id, body) => unwrap(api.PATCH(path, { ...byId(id), body: body as never })),
-  check: async (id) => (await unwrap(api.PATCH(path, { ...byId(id), body: {} as never }))) as Brand,
-  remove: (id) => unwrap(api.DELETE(path, byId(id))),
+  ...routesOf<Brand>('/api/internal/brands', true),
   deleteHelp: brands.deleteBrand,
   useGroups: () => groupsFor,
   missingOf: ({ provider_missing_fields }) => provider_missing_fields ?? [],

@@ -1,14 +1,13 @@
-import { api, unwrap } from '../../../api/client.ts'
-import type { components, operations } from '../../../api/schema.gen.ts'
+import type { components } from '../../../api/schema.gen.ts'
+import type { FieldGroup } from '../../../parts/resource/form-fields.tsx'
+import type { FormResource } from '../../../parts/resource/form-resource.ts'
+import { routesOf } from '../../../parts/resource/form-routes.ts'
+import { createdColumn, statusColumn } from '../../../parts/resource/row-status.tsx'
 import { brands, senders } from '../../../strings/senders.ts'
-import type { ListPage } from '../../../ui/use-pages.ts'
-import type { FieldGroup } from '../form-fields.tsx'
-import { optionsOf, useBrandOptions } from '../options.ts'
-import type { SenderKind } from '../sender-kind.ts'
-import { createdColumn, statusColumn } from '../sender-status.tsx'
+import { optionsOf } from '../../../ui/select.tsx'
+import { useBrandOptions } from '../options.ts'
 
 type Campaign = components['schemas']['Campaign']
-type NewCampaign = operations['postApiInternalCampaigns']['requestBody']['content']['application/json']
 
 const consent: FieldGroup = {
   title: brands.consent,
@@ -51,16 +50,16 @@ const useGroups = () => {
   return () => [purpose, consent, content]
 }
 
-const path = '/api/internal/campaigns' as const
-const byId = (id: string) => ({ params: { query: { id } } })
+/** A campaign cannot be changed once it is registered. */
+const { change: _, ...routes } = routesOf<Campaign>('/api/internal/campaigns', true)
 
-export const campaignKind: SenderKind<Campaign> = {
-  key: 'campaigns',
+export const campaignKind: FormResource<Campaign> = {
+  name: 'campaigns',
   title: brands.campaigns,
   create: brands.newCampaign,
   gate: 'requireDeveloperSession',
   liveOnly: true,
-  labelOf: ({ name }) => name,
+  titleOf: ({ name }) => name,
   columns: [
     { id: 'name', header: senders.name, cell: ({ name }) => name },
     {
@@ -87,14 +86,7 @@ export const campaignKind: SenderKind<Campaign> = {
     { name: senders.registryStatus, value: row.provider_status },
     { name: senders.registryId, value: row.provider_id },
   ],
-  load: async (cursor, environment) => {
-    const query = { limit: '50', environment, ...(cursor && { cursor }) }
-    return (await unwrap(api.GET(path, { params: { query } }))) as ListPage<Campaign>
-  },
-  read: async (id) => (await unwrap(api.GET(path, byId(id)))) as Campaign,
-  add: (body) => unwrap(api.POST(path, { body: body as NewCampaign })),
-  check: (id) => unwrap(api.PATCH(path, { ...byId(id), body: {} })),
-  remove: (id) => unwrap(api.DELETE(path, byId(id))),
+  ...routes,
   deleteHelp: brands.deleteCampaign,
   useGroups,
   missingOf: ({ provider_missing_fields }) => provider_missing_fields ?? [],

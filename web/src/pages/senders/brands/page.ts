@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/senders/brands',
   title: 'Brands and campaigns',
-  area: 'app',
   rail: 'brands',
   examples: ['/senders/brands', '/senders/brands?open=new'],
   load: () => import('./view.tsx'),

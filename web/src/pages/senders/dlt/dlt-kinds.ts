@@ -1,16 +1,19 @@
-import { api, unwrap } from '../../../api/client.ts'
 import type { components } from '../../../api/schema.gen.ts'
+import type { FieldGroup, FieldSpec } from '../../../parts/resource/form-fields.tsx'
+import type { FormResource } from '../../../parts/resource/form-resource.ts'
+import { routesOf } from '../../../parts/resource/form-routes.ts'
+import { createdColumn, statusColumn } from '../../../parts/resource/row-status.tsx'
 import { dlt, senders } from '../../../strings/senders.ts'
-import type { ListPage } from '../../../ui/use-pages.ts'
-import type { FieldGroup, FieldSpec } from '../form-fields.tsx'
-import { optionsOf, useEntityOptions, useHeaderOptions } from '../options.ts'
-import type { SenderKind } from '../sender-kind.ts'
-import { createdColumn, statusColumn } from '../sender-status.tsx'
+import { optionsOf } from '../../../ui/select.tsx'
+import { useEntityOptions, useHeaderOptions } from '../options.ts'
 
 type Schemas = components['schemas']
 
-const pageOf = (cursor: string | undefined) => ({ params: { query: { limit: '50', ...(cursor && { cursor }) } } })
-const byId = (id: string) => ({ params: { query: { id } } })
+/** What is registered in India is not changed. */
+const routesFor = <Row>(path: Parameters<typeof routesOf>[0]) => {
+  const { load, read, add, remove } = routesOf<Row>(path)
+  return { load, read, add, remove }
+}
 
 const category: FieldSpec = {
   name: 'category',
@@ -28,12 +31,12 @@ const entityGroup: FieldGroup = {
   ],
 }
 
-export const entityKind: SenderKind<Schemas['DltEntity']> = {
-  key: 'entities',
+export const entityKind: FormResource<Schemas['DltEntity']> = {
+  name: 'entities',
   title: dlt.entities,
   create: dlt.newEntity,
   gate: 'requireOwnerSession',
-  labelOf: ({ legal_name }) => legal_name,
+  titleOf: ({ legal_name }) => legal_name,
   columns: [
     { id: 'name', header: dlt.legalName, cell: ({ legal_name }) => legal_name },
     {
@@ -46,22 +49,18 @@ export const entityKind: SenderKind<Schemas['DltEntity']> = {
     createdColumn(),
   ],
   facts: ({ entity_id }) => [{ name: dlt.entityId, value: entity_id }],
-  load: async (cursor) =>
-    (await unwrap(api.GET('/api/internal/dlt/entities', pageOf(cursor)))) as ListPage<Schemas['DltEntity']>,
-  read: async (id) => (await unwrap(api.GET('/api/internal/dlt/entities', byId(id)))) as Schemas['DltEntity'],
-  add: (body) => unwrap(api.POST('/api/internal/dlt/entities', { body: body as Schemas['CreateDltEntity'] })),
-  remove: (id) => unwrap(api.DELETE('/api/internal/dlt/entities', byId(id))),
+  ...routesFor<Schemas['DltEntity']>('/api/internal/dlt/entities'),
   deleteHelp: dlt.delete,
   useGroups: () => () => [entityGroup],
   empty: { title: dlt.emptyEntity, help: dlt.emptyEntityHelp },
 }
 
-export const headerKind: SenderKind<Schemas['DltHeader']> = {
-  key: 'headers',
+export const headerKind: FormResource<Schemas['DltHeader']> = {
+  name: 'headers',
   title: dlt.headers,
   create: dlt.newHeader,
   gate: 'requireOwnerSession',
-  labelOf: ({ header }) => header,
+  titleOf: ({ header }) => header,
   columns: [
     { id: 'header', header: dlt.header, className: 'font-mono', cell: ({ header }) => header },
     {
@@ -77,11 +76,7 @@ export const headerKind: SenderKind<Schemas['DltHeader']> = {
     { name: dlt.category, value: dlt.categories[row.category] },
     { name: dlt.entity, value: row.entity },
   ],
-  load: async (cursor) =>
-    (await unwrap(api.GET('/api/internal/dlt/headers', pageOf(cursor)))) as ListPage<Schemas['DltHeader']>,
-  read: async (id) => (await unwrap(api.GET('/api/internal/dlt/headers', byId(id)))) as Schemas['DltHeader'],
-  add: (body) => unwrap(api.POST('/api/internal/dlt/headers', { body: body as Schemas['CreateDltHeader'] })),
-  remove: (id) => unwrap(api.DELETE('/api/internal/dlt/headers', byId(id))),
+  ...routesFor<Schemas['DltHeader']>('/api/internal/dlt/headers'),
   deleteHelp: dlt.delete,
   useGroups: () => {
     const options = useEntityOptions()
@@ -99,12 +94,12 @@ export const headerKind: SenderKind<Schemas['DltHeader']> = {
   empty: { title: dlt.emptyHeader, help: dlt.emptyHeaderHelp },
 }
 
-export const templateKind: SenderKind<Schemas['DltTemplate']> = {
-  key: 'templates',
+export const templateKind: FormResource<Schemas['DltTemplate']> = {
+  name: 'templates',
   title: dlt.templates,
   create: dlt.newTemplate,
   gate: 'requireOwnerSession',
-  labelOf: ({ name }) => name,
+  titleOf: ({ name }) => name,
   columns: [
     { id: 'name', header: senders.name, cell: ({ name }) => name },
     { id: 'text', header: dlt.content, className: 'hidden md:table-cell', cell: ({ content }) => content },
@@ -117,11 +112,7 @@ export const templateKind: SenderKind<Schemas['DltTemplate']> = {
     { name: dlt.entityId, value: row.entity_id },
     { name: dlt.providerId, value: row.provider_template_id },
   ],
-  load: async (cursor) =>
-    (await unwrap(api.GET('/api/internal/dlt/templates', pageOf(cursor)))) as ListPage<Schemas['DltTemplate']>,
-  read: async (id) => (await unwrap(api.GET('/api/internal/dlt/templates', byId(id)))) as Schemas['DltTemplate'],
-  add: (body) => unwrap(api.POST('/api/internal/dlt/templates', { body: body as Schemas['CreateDltTemplate'] })),
-  remove: (id) => unwrap(api.DELETE('/api/internal/dlt/templates', byId(id))),
+  ...routesFor<Schemas['DltTemplate']>('/api/internal/dlt/templates'),
   deleteHelp: dlt.delete,
   useGroups: () => {
     const entities = useEntityOptions()

@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/senders/dlt',
   title: 'India DLT',
-  area: 'app',
   rail: 'dlt',
   examples: ['/senders/dlt?tab=templates'],
   load: () => import('./view.tsx'),

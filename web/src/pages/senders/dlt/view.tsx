@@ -1,8 +1,8 @@
+import { CreateButton, FormResourceList } from '../../../parts/resource/form-resource-list.tsx'
 import { dlt } from '../../../strings/senders.ts'
 import { Tabs } from '../../../ui/tabs.tsx'
 import { Page } from '../../../ui/templates.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
-import { CreateButton, SenderList } from '../sender-list.tsx'
 import { entityKind, headerKind, templateKind } from './dlt-kinds.ts'
 
 const kinds = { entities: entityKind, headers: headerKind, templates: templateKind }
@@ -13,16 +13,16 @@ const DltPage = () => {
     <Page
       title={dlt.title}
       description={dlt.help}
-      actions={<CreateButton kind={kinds[tab as keyof typeof kinds] ?? entityKind} />}
+      actions={<CreateButton resource={kinds[tab as keyof typeof kinds] ?? entityKind} />}
     >
       <Tabs
         label={dlt.title}
         value={tab}
         onValue={(id) => change({ tab: id, open: '' })}
         tabs={[
-          { id: 'entities', label: dlt.entities, panel: <SenderList kind={entityKind} /> },
-          { id: 'headers', label: dlt.headers, panel: <SenderList kind={headerKind} /> },
-          { id: 'templates', label: dlt.templates, panel: <SenderList kind={templateKind} /> },
+          { id: 'entities', label: dlt.entities, panel: <FormResourceList resource={entityKind} /> },
+          { id: 'headers', label: dlt.headers, panel: <FormResourceList resource={headerKind} /> },
+          { id: 'templates', label: dlt.templates, panel: <FormResourceList resource={templateKind} /> },
         ]}
       />
     </Page>

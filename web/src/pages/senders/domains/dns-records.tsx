@@ -1,7 +1,7 @@
 import { domains } from '../../../strings/domains.ts'
 import { Badge, StatusDot } from '../../../ui/badge.tsx'
 import { CopyButton } from '../../../ui/copy-button.tsx'
-import { type DnsRecord, recordTones } from './domain-data.ts'
+import { type DnsRecord, recordTones } from './domain-data.tsx'
 
 const words = domains.records
 

@@ -1,4 +1,3 @@
-import { useQueryClient } from '@tanstack/react-query'
 import { RefreshCw } from 'lucide-react'
 import { api, unwrap } from '../../../api/client.ts'
 import { domains } from '../../../strings/domains.ts'
@@ -11,23 +10,18 @@ import { DetailList } from '../../../ui/detail-list.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { Tabs } from '../../../ui/tabs.tsx'
-import { toast } from '../../../ui/toasts.tsx'
-import { useSubmit } from '../../sign-in/use-submit.ts'
+import { useSave } from '../../../ui/use-save.ts'
 import { DnsRecords } from './dns-records.tsx'
-import { type Domain, domainTones } from './domain-data.ts'
+import { type Domain, domainTones } from './domain-data.tsx'
 import { DomainSettings } from './domain-settings.tsx'
 
 type Props = { domain: Domain; tab: string; onTab: (tab: string) => void; onRemoved: () => void }
 
 const Head = ({ domain }: { domain: Domain }) => {
-  const client = useQueryClient()
-  const form = useSubmit()
-  const check = () =>
-    form.submit(async () => {
-      const { status } = await unwrap(api.PATCH('/api/internal/domains', { body: { id: domain.id } }))
-      await client.invalidateQueries({ queryKey: ['domains'] })
-      toast(`${domains.checked}: ${domains.statuses[status]}`)
-    })
+  const form = useSave(() => unwrap(api.PATCH('/api/internal/domains', { body: { id: domain.id } })), {
+    message: ({ status }) => `${domains.checked}: ${domains.statuses[status]}`,
+    refreshes: [['domains']],
+  })
   return (
     <>
       <div className="flex flex-wrap items-center justify-between gap-3">
@@ -39,7 +33,7 @@ const Head = ({ domain }: { domain: Domain }) => {
           gate="requireDeveloperSession"
           busy={form.busy}
           icon={<RefreshCw aria-hidden className="size-3.5" />}
-          onClick={() => void check()}
+          onClick={() => form.save()}
         >
           {domains.check}
         </Button>

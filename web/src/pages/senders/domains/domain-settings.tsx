@@ -1,62 +1,50 @@
-import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import { domains } from '../../../strings/domains.ts'
-import { ui } from '../../../strings/ui.ts'
-import { Button } from '../../../ui/button.tsx'
-import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Input } from '../../../ui/input.tsx'
+import { ConfirmDialog, DangerSection } from '../../../ui/confirm-dialog.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
-import { Select } from '../../../ui/select.tsx'
-import { Form, Section } from '../../../ui/templates.tsx'
-import { toast } from '../../../ui/toasts.tsx'
-import { refreshWithout } from '../../../ui/use-opened.ts'
-import { useSubmit } from '../../sign-in/use-submit.ts'
-import { type Domain, type Region, regionOptions } from './domain-data.ts'
+import { SaveForm } from '../../../ui/save-form.tsx'
+import { Section } from '../../../ui/templates.tsx'
+import { SelectField, TextField } from '../../../ui/text-field.tsx'
+import { useSave } from '../../../ui/use-save.ts'
+import { type Domain, domainList, type Region, regionOptions } from './domain-data.tsx'
 
-const useChange = (done: string) => {
-  const client = useQueryClient()
-  const form = useSubmit()
-  const run = (work: () => Promise<unknown>) =>
-    form.submit(async () => {
-      await work()
-      await client.invalidateQueries({ queryKey: ['domains'] })
-      toast(done)
-    })
-  return { ...form, run }
-}
-
-const save = (busy: boolean, word: string = ui.save, reason?: string) => (
-  <Button type="submit" busy={busy} gate="requireDeveloperSession" reason={reason}>
-    {word}
-  </Button>
-)
+const useChange = (work: () => Promise<unknown>, message: string) =>
+  useSave(work, { message, refreshes: [domainList.key] })
 
 /** A move interrupts the sending, so it is confirmed. */
 const RegionForm = ({ domain }: { domain: Domain }) => {
-  const client = useQueryClient()
   const [region, setRegion] = useState<Region>(domain.region)
   const [asking, setAsking] = useState(false)
-  const move = async () => {
+  const move = () => {
     const params = { path: { id: domain.id } }
-    await unwrap(api.PATCH('/api/internal/domains/{id}/region', { params, body: { region } }))
-    await client.invalidateQueries({ queryKey: ['domains'] })
-    toast(domains.regionSaved)
+    return unwrap(api.PATCH('/api/internal/domains/{id}/region', { params, body: { region } }))
   }
   return (
     <>
-      <Form onSubmit={() => setAsking(true)} actions={save(false, domains.regionMove)}>
-        <Field label={domains.region} help={domains.regionHelp}>
-          <Select value={region} onValue={(value) => setRegion(value as Region)} options={regionOptions} />
-        </Field>
-      </Form>
+      <SaveForm
+        onSubmit={() => setAsking(true)}
+        form={{ busy: false, rest: undefined }}
+        look="secondary"
+        gate="requireDeveloperSession"
+        action={domains.regionMove}
+      >
+        <SelectField
+          label={domains.region}
+          help={domains.regionHelp}
+          value={region}
+          onValue={(value) => setRegion(value as Region)}
+          options={regionOptions}
+        />
+      </SaveForm>
       <ConfirmDialog
         open={asking}
         onClose={() => setAsking(false)}
         title={domains.regionTitle(domain.name)}
         action={domains.regionMove}
         onConfirm={move}
+        message={domains.regionSaved}
+        refreshes={[domainList.key]}
       >
         {domains.regionHelp}
       </ConfirmDialog>
@@ -66,32 +54,45 @@ const RegionForm = ({ domain }: { domain: Domain }) => {
 
 const TenantForm = ({ domain }: { domain: Domain }) => {
   const [tenant, setTenant] = useState(domain.tenant_id ?? '')
-  const { run, busy, rest, fault } = useChange(domains.tenantSaved)
   const params = { path: { id: domain.id } }
   const body = { tenant_id: tenant.trim() || null }
-  const send = () => run(() => unwrap(api.PATCH('/api/internal/domains/{id}/tenant', { params, body })))
+  const form = useChange(
+    () => unwrap(api.PATCH('/api/internal/domains/{id}/tenant', { params, body })),
+    domains.tenantSaved,
+  )
+  const { tenant: label, tenantHelp: help } = domains.fields
   return (
-    <Form onSubmit={send} error={rest} actions={save(busy)}>
-      <Field label={domains.fields.tenant} help={domains.fields.tenantHelp} error={fault('tenant_id')} optional>
-        <Input value={tenant} onChange={(event) => setTenant(event.target.value)} />
-      </Field>
-    </Form>
+    <SaveForm onSubmit={form.save} form={form} look="secondary" gate="requireDeveloperSession">
+      <TextField label={label} help={help} error={form.fault('tenant_id')} optional value={tenant} onText={setTenant} />
+    </SaveForm>
   )
 }
 
 const WarmupForm = ({ domain }: { domain: Domain }) => {
   const [days, setDays] = useState('14')
-  const { run, busy, rest, fault } = useChange(domains.warmupStarted)
   const params = { path: { id: domain.id } }
-  const body = { days: Number(days) }
-  const send = () => run(() => unwrap(api.POST('/api/internal/domains/{id}/warmup', { params, body })))
-  const reason = domain.status === 'verified' ? undefined : domains.warmupNeeds
+  const form = useChange(
+    () => unwrap(api.POST('/api/internal/domains/{id}/warmup', { params, body: { days: Number(days) } })),
+    domains.warmupStarted,
+  )
   return (
-    <Form onSubmit={send} error={rest} actions={save(busy, domains.warmupStart, reason)}>
-      <Field label={domains.warmupDays} error={fault('days')}>
-        <Input inputMode="numeric" value={days} onChange={(event) => setDays(event.target.value)} className="w-24" />
-      </Field>
-    </Form>
+    <SaveForm
+      onSubmit={form.save}
+      form={form}
+      look="secondary"
+      gate="requireDeveloperSession"
+      reason={domain.status === 'verified' ? undefined : domains.warmupNeeds}
+      action={domains.warmupStart}
+    >
+      <TextField
+        label={domains.warmupDays}
+        error={form.fault('days')}
+        inputMode="numeric"
+        className="w-24"
+        value={days}
+        onText={setDays}
+      />
+    </SaveForm>
   )
 }
 
@@ -122,40 +123,20 @@ const Warmup = ({ domain }: { domain: Domain }) => {
   )
 }
 
-const Remove = ({ domain, onRemoved }: { domain: Domain; onRemoved: () => void }) => {
-  const client = useQueryClient()
-  const [asking, setAsking] = useState(false)
-  const remove = async () => {
-    await unwrap(api.DELETE('/api/internal/domains', { params: { query: { id: domain.id } } }))
-    onRemoved()
-    toast(domains.removed)
-    await refreshWithout(client, ['domains'], domain.id)
-  }
-  return (
-    <>
-      <Section
-        danger
-        title={domains.remove}
-        description={domains.removeHelp}
-        actions={
-          <Button look="danger" gate="requireDeveloperSession" onClick={() => setAsking(true)}>
-            {domains.remove}
-          </Button>
-        }
-      />
-      <ConfirmDialog
-        open={asking}
-        onClose={() => setAsking(false)}
-        title={domains.removeTitle(domain.name)}
-        action={domains.remove}
-        typed={domain.name}
-        onConfirm={remove}
-      >
-        {domains.removeHelp}
-      </ConfirmDialog>
-    </>
-  )
-}
+const Remove = ({ domain: { id, name }, onRemoved }: { domain: Domain; onRemoved: () => void }) => (
+  <DangerSection
+    help={domains.removeHelp}
+    gate="requireDeveloperSession"
+    title={domains.removeTitle(name)}
+    action={domains.remove}
+    typed={name}
+    onConfirm={() => unwrap(api.DELETE('/api/internal/domains', { params: { query: { id } } }))}
+    message={domains.removed}
+    done={onRemoved}
+    refreshes={[domainList.key]}
+    deleted={id}
+  />
+)
 
 export const DomainSettings = (props: { domain: Domain; onRemoved: () => void }) => (
   <div className="flex flex-col gap-6">

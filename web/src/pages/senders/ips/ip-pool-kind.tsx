@@ -1,13 +1,13 @@
-import { api, unwrap } from '../../../api/client.ts'
 import type { components } from '../../../api/schema.gen.ts'
+import type { FieldGroup } from '../../../parts/resource/form-fields.tsx'
+import type { FormResource } from '../../../parts/resource/form-resource.ts'
+import { routesById } from '../../../parts/resource/form-routes.ts'
+import { createdColumn } from '../../../parts/resource/row-status.tsx'
 import { ipPools } from '../../../strings/ip-pools.ts'
 import { senders } from '../../../strings/senders.ts'
 import { StatusDot } from '../../../ui/badge.tsx'
 import { curl } from '../../../ui/curl.ts'
-import type { FieldGroup } from '../form-fields.tsx'
-import { optionsOf } from '../options.ts'
-import type { SenderKind } from '../sender-kind.ts'
-import { createdColumn } from '../sender-status.tsx'
+import { optionsOf } from '../../../ui/select.tsx'
 
 type IpPool = components['schemas']['IpPool']
 
@@ -51,14 +51,12 @@ const groupsFor = (values: Record<string, string>): FieldGroup[] =>
     ? [group]
     : [{ ...group, fields: [...group.fields, { name: 'paused', label: ipPools.pause, kind: 'check' }] }]
 
-const path = '/api/internal/ip-pools' as const
-
-export const ipPoolKind: SenderKind<IpPool> = {
-  key: 'ip-pools',
+export const ipPoolKind: FormResource<IpPool> = {
+  name: 'ip-pools',
   title: ipPools.title,
   create: ipPools.create,
   gate: 'requireOwnerSession',
-  labelOf: ({ name }) => name,
+  titleOf: ({ name }) => name,
   columns: [
     { id: 'name', header: senders.name, cell: ({ name }) => <span className="font-medium">{name}</span> },
     { id: 'state', header: ipPools.state, className: 'w-28', cell: ({ paused }) => <State paused={paused} /> },
@@ -79,11 +77,7 @@ export const ipPoolKind: SenderKind<IpPool> = {
     { name: ipPools.domains, value: domain_ids.length > 0 ? domain_ids.join(', ') : ipPools.domainsNone },
     { name: ipPools.addresses, value: <Addresses ips={ips} /> },
   ],
-  load: (cursor) => unwrap(api.GET(path, { params: { query: { limit: '50', ...(cursor && { cursor }) } } })),
-  read: (id) => unwrap(api.GET(`${path}/{id}`, { params: { path: { id } } })),
-  add: (body) => unwrap(api.POST(path, { body: body as never })),
-  change: (id, body) => unwrap(api.PATCH(`${path}/{id}`, { params: { path: { id } }, body })),
-  remove: (id) => unwrap(api.DELETE(`${path}/{id}`, { params: { path: { id } } })),
+  ...routesById<IpPool>('/api/internal/ip-pools'),
   kept: ({ domain_ids }) => (domain_ids.length > 0 ? ipPools.inUse : undefined),
   deleteHelp: ipPools.delete,
   useGroups: () => groupsFor,

@@ -1,12 +1,7 @@
+import { FormResourcePage } from '../../../parts/resource/form-resource-list.tsx'
 import { ipPools } from '../../../strings/ip-pools.ts'
-import { Page } from '../../../ui/templates.tsx'
-import { CreateButton, SenderList } from '../sender-list.tsx'
 import { ipPoolKind } from './ip-pool-kind.tsx'
 
-const IpPoolsPage = () => (
-  <Page title={ipPools.title} description={ipPools.help} actions={<CreateButton kind={ipPoolKind} />}>
-    <SenderList kind={ipPoolKind} />
-  </Page>
-)
+const IpPoolsPage = () => <FormResourcePage resource={ipPoolKind} help={ipPools.help} />
 
 export default IpPoolsPage

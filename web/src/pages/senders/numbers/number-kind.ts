@@ -1,14 +1,13 @@
-import { api, unwrap } from '../../../api/client.ts'
-import type { components, operations } from '../../../api/schema.gen.ts'
+import type { components } from '../../../api/schema.gen.ts'
+import type { FieldGroup, Values } from '../../../parts/resource/form-fields.tsx'
+import type { FormResource } from '../../../parts/resource/form-resource.ts'
+import { routesOf } from '../../../parts/resource/form-routes.ts'
+import { createdColumn, statusColumn } from '../../../parts/resource/row-status.tsx'
 import { numbers } from '../../../strings/senders.ts'
-import type { ListPage } from '../../../ui/use-pages.ts'
-import type { FieldGroup, Values } from '../form-fields.tsx'
-import { optionsOf, useCampaignOptions } from '../options.ts'
-import type { SenderKind } from '../sender-kind.ts'
-import { createdColumn, statusColumn } from '../sender-status.tsx'
+import { optionsOf } from '../../../ui/select.tsx'
+import { useCampaignOptions } from '../options.ts'
 
 type PhoneNumber = components['schemas']['PhoneNumber']
-type NewNumber = operations['postApiInternalPhoneNumbers']['requestBody']['content']['application/json']
 
 const nameOf = ({ e164, sender_id, id }: PhoneNumber): string => e164 ?? sender_id ?? id
 
@@ -62,16 +61,15 @@ const useGroups = () => {
   ]
 }
 
-const path = '/api/internal/phone-numbers' as const
-const byId = (id: string) => ({ params: { query: { id } } })
+const { check: _, ...routes } = routesOf<PhoneNumber>('/api/internal/phone-numbers', true)
 
-export const numberKind: SenderKind<PhoneNumber> = {
-  key: 'numbers',
+export const numberKind: FormResource<PhoneNumber> = {
+  name: 'numbers',
   title: numbers.title,
   create: numbers.create,
   gate: 'requireDeveloperSession',
   liveOnly: true,
-  labelOf: nameOf,
+  titleOf: nameOf,
   columns: [
     {
       id: 'sender',
@@ -107,15 +105,8 @@ export const numberKind: SenderKind<PhoneNumber> = {
     { name: numbers.campaign, value: row.campaign_id },
     { name: numbers.capabilities, value: row.capabilities.join(', ') },
   ],
-  load: async (cursor, environment) => {
-    const query = { limit: '50', environment, ...(cursor && { cursor }) }
-    return (await unwrap(api.GET(path, { params: { query } }))) as ListPage<PhoneNumber>
-  },
-  read: async (id) => (await unwrap(api.GET(path, byId(id)))) as PhoneNumber,
-  add: (body) => unwrap(api.POST(path, { body: body as NewNumber })),
-  change: (id, body) => unwrap(api.PATCH(path, { ...byId(id), body: body as never })),
+  ...routes,
   canChange: ({ kind }) => kind === 'number',
-  remove: (id) => unwrap(api.DELETE(path, byId(id))),
   deleteHelp: numbers.delete,
   useGroups,
   empty: { title: numbers.empty, help: numbers.emptyHelp },

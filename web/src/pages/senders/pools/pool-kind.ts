@@ -1,11 +1,10 @@
-import { api, unwrap } from '../../../api/client.ts'
 import type { components } from '../../../api/schema.gen.ts'
+import type { FieldGroup } from '../../../parts/resource/form-fields.tsx'
+import type { FormResource } from '../../../parts/resource/form-resource.ts'
+import { routesById, routesOf } from '../../../parts/resource/form-routes.ts'
+import { createdColumn } from '../../../parts/resource/row-status.tsx'
 import { pools, senders } from '../../../strings/senders.ts'
-import type { ListPage } from '../../../ui/use-pages.ts'
-import type { FieldGroup } from '../form-fields.tsx'
 import { useNumberOptions } from '../options.ts'
-import type { SenderKind } from '../sender-kind.ts'
-import { createdColumn } from '../sender-status.tsx'
 
 type Pool = components['schemas']['Pool']
 
@@ -22,14 +21,14 @@ const useGroups = () => {
   return () => [group]
 }
 
-const path = '/api/internal/pools' as const
+const routes = routesById<Pool>('/api/internal/pools')
 
-export const poolKind: SenderKind<Pool> = {
-  key: 'pools',
+export const poolKind: FormResource<Pool> = {
+  name: 'pools',
   title: pools.title,
   create: pools.create,
   gate: 'requireDeveloperSession',
-  labelOf: ({ name }) => name,
+  titleOf: ({ name }) => name,
   columns: [
     { id: 'name', header: senders.name, cell: ({ name }) => name },
     { id: 'slug', header: pools.slug, className: 'hidden font-mono sm:table-cell', cell: ({ slug }) => slug },
@@ -46,14 +45,10 @@ export const poolKind: SenderKind<Pool> = {
     { name: pools.slug, value: row.slug },
     { name: pools.count, value: row.phone_number_ids.length },
   ],
-  load: async (cursor) => {
-    const query = { limit: '50', ...(cursor && { cursor }) }
-    return (await unwrap(api.GET(path, { params: { query } }))) as ListPage<Pool>
-  },
-  read: async (id) => (await unwrap(api.GET(path, { params: { query: { id } } }))) as Pool,
-  add: (body) => unwrap(api.POST(path, { body: { phone_number_ids: [], ...body } as never })),
-  change: (id, body) => unwrap(api.PATCH(`${path}/{id}`, { params: { path: { id } }, body })),
-  remove: (id) => unwrap(api.DELETE(`${path}/{id}`, { params: { path: { id } } })),
+  ...routes,
+  // The other routes of pools name one in the path.
+  read: routesOf<Pool>('/api/internal/pools').read,
+  add: (body) => routes.add({ phone_number_ids: [], ...body }),
   deleteHelp: pools.delete,
   useGroups,
   empty: { title: pools.empty, help: pools.emptyHelp },

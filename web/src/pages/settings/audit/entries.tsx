@@ -4,14 +4,12 @@ import { audit } from '../../../strings/audit.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Copyable } from '../../../ui/copy-button.tsx'
 import { DetailList } from '../../../ui/detail-list.tsx'
-import { Drawer } from '../../../ui/drawer.tsx'
 import { EmptyState } from '../../../ui/empty-state.tsx'
-import { ErrorNote } from '../../../ui/error-note.tsx'
-import { OpenedDetail } from '../../../ui/opened-detail.tsx'
-import { RelativeTime } from '../../../ui/relative-time.tsx'
-import { type Column, Table } from '../../../ui/table.tsx'
-import { useOpened } from '../../../ui/use-opened.ts'
-import { usePages } from '../../../ui/use-pages.ts'
+import type { Resource } from '../../../ui/resource.ts'
+import { ResourceList } from '../../../ui/resource-list.tsx'
+import type { Column } from '../../../ui/table.tsx'
+import { timeColumn } from '../../../ui/time-column.tsx'
+import { pageOf } from '../../../ui/use-pages.ts'
 import { type AuditFilters, useMembers } from './audit-filters.tsx'
 
 type Entry = operations['getApiInternalAudit']['responses'][200]['content']['application/json']['data'][number]
@@ -45,7 +43,7 @@ const columnsFor = (names: ReadonlyMap<string, string>): Column<Entry>[] => [
     className: 'hidden w-36 font-mono lg:table-cell',
     cell: ({ ipAddress }) => ipAddress ?? '–',
   },
-  { id: 'at', header: audit.when, className: 'w-28', cell: ({ createdAt }) => <RelativeTime at={createdAt} /> },
+  timeColumn('createdAt', audit.when, { className: 'w-28' }),
 ]
 
 const EntryDetail = ({ entry }: { entry: Entry }) => (
@@ -76,53 +74,45 @@ const rangeOf = ({ from, until }: AuditFilters) => ({
   ...(until && { created_before: new Date(`${until}T23:59:59.999`).toISOString() }),
 })
 
-const readEntry = (id: string): Promise<Entry> =>
-  unwrap(api.GET('/api/internal/audit/entries/{id}', { params: { path: { id } } }))
-
 type Props = { filters: AuditFilters; openId: string; onOpen: (id: string) => void }
 
 export const Entries = ({ filters, openId, onOpen }: Props) => {
   const { action, actor, type, resource } = filters
-  const { rows, error, more } = usePages(['audit', filters], (cursor) => {
-    const query = {
-      limit: '50',
-      ...(cursor && { cursor }),
-      ...(action && { action }),
-      ...(actor && { actor_user_id: actor }),
-      ...(type && { resource_type: type }),
-      ...(resource && { resource_id: resource }),
-      ...rangeOf(filters),
-    }
-    return unwrap(api.GET('/api/internal/audit', { params: { query } }))
-  })
   const members = useMembers()
-  const columns = columnsFor(new Map(members.map(({ user_id, name, email }) => [user_id, name || email])))
   const filtered = Object.values(filters).some(Boolean)
-  const opened = useOpened(['audit'], readEntry, { id: openId, rows })
+  const entries: Resource<Entry> = {
+    key: ['audit'],
+    title: audit.entries,
+    titleOf: (entry) => entry.action,
+    gone: audit.gone,
+    load: (cursor) => {
+      const query = {
+        ...pageOf(cursor, 50),
+        ...(action && { action }),
+        ...(actor && { actor_user_id: actor }),
+        ...(type && { resource_type: type }),
+        ...(resource && { resource_id: resource }),
+        ...rangeOf(filters),
+      }
+      return unwrap(api.GET('/api/internal/audit', { params: { query } }))
+    },
+    read: (id) => unwrap(api.GET('/api/internal/audit/entries/{id}', { params: { path: { id } } })),
+    columns: columnsFor(new Map(members.map(({ user_id, name, email }) => [user_id, name || email]))),
+  }
   return (
-    <>
-      <ErrorNote error={error} />
-      {!error && (
-        <Table
-          label={audit.entries}
-          columns={columns}
-          rows={rows}
-          rowKey={({ id }) => id}
-          openKey={openId}
-          onOpen={({ id }) => onOpen(id)}
-          more={more}
-          empty={
-            <EmptyState title={filtered ? audit.noMatch : audit.empty}>
-              {filtered ? audit.noMatchHelp : audit.emptyHelp}
-            </EmptyState>
-          }
-        />
-      )}
-      <Drawer open={openId !== ''} onClose={() => onOpen('')} title={opened.row?.action ?? audit.title}>
-        <OpenedDetail opened={opened} goneText={audit.gone}>
-          {(entry) => <EntryDetail entry={entry} />}
-        </OpenedDetail>
-      </Drawer>
-    </>
+    <ResourceList
+      resource={entries}
+      filters={filters}
+      open={openId}
+      onOpen={onOpen}
+      onClose={() => onOpen('')}
+      empty={
+        <EmptyState title={filtered ? audit.noMatch : audit.empty}>
+          {filtered ? audit.noMatchHelp : audit.emptyHelp}
+        </EmptyState>
+      }
+    >
+      {(entry) => <EntryDetail entry={entry} />}
+    </ResourceList>
   )
 }

@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/settings/audit',
   title: 'Audit log',
-  area: 'app',
   rail: 'audit',
   gate: 'requireDeveloperSession',
   examples: ['/settings/audit', '/settings/audit?tab=verification'],

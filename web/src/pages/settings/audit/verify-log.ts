@@ -1,5 +1,6 @@
 /** Verifies the whole log: walks all pages of signatures, and then all pages of the chain. */
 import { api, unwrap } from '../../../api/client.ts'
+import { pageOf } from '../../../ui/use-pages.ts'
 
 export const findingNames = [
   'invalidEntries',
@@ -44,7 +45,7 @@ export const isIntact = ({ findings, head, pruned }: LogReport): boolean =>
 
 type Watch = { signal: AbortSignal; onProgress: (report: LogReport) => void }
 
-const pageAt = (cursor: string | undefined) => ({ limit: '500', ...(cursor && { cursor }) })
+const pageAt = (cursor: string | undefined) => ({ ...pageOf(cursor, 500) })
 const idsOf = (entries: readonly { id: string }[]): string[] => entries.map(({ id }) => id)
 
 const walkSignatures = async (report: LogReport, { signal, onProgress }: Watch): Promise<void> => {

@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/settings/billing',
   title: 'Usage and billing',
-  area: 'app',
   rail: 'billing',
   load: () => import('./view.tsx'),
 })

@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useRefusal } from '../../../api/can.ts'
 import { api, unwrap } from '../../../api/client.ts'
@@ -10,8 +10,7 @@ import { ErrorNote } from '../../../ui/error-note.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
 import { Page } from '../../../ui/templates.tsx'
-import { toast } from '../../../ui/toasts.tsx'
-import { useSubmit } from '../../sign-in/use-submit.ts'
+import { useSave } from '../../../ui/use-save.ts'
 import { CountryPicker } from './country-picker.tsx'
 
 type ChoiceProps = { label: string; help: string; checked: boolean; disabled: boolean; onChoose: () => void }
@@ -36,18 +35,13 @@ const Choice = ({ label, help, checked, disabled, onChoose }: ChoiceProps) => (
 type EditorProps = { stored: string[] | null; changedAt: string | null }
 
 const Editor = ({ stored, changedAt }: EditorProps) => {
-  const client = useQueryClient()
   const disabled = useRefusal('requireOwnerSession') !== undefined
   const [limited, setLimited] = useState(stored !== null)
   const [chosen, setChosen] = useState(stored ?? [])
   const [asked, setAsked] = useState(false)
-  const form = useSubmit()
-  const store = async () => {
-    const body = { countries: limited ? chosen : null }
-    await unwrap(api.PATCH('/api/internal/org/sms-geo', { body }))
-    toast(countries.saved)
-    await client.invalidateQueries({ queryKey: ['sms-countries'] })
-  }
+  const store = () => unwrap(api.PATCH('/api/internal/org/sms-geo', { body: { countries: limited ? chosen : null } }))
+  const afterwards = { message: countries.saved, refreshes: [['sms-countries']] }
+  const form = useSave(store, afterwards)
   return (
     <>
       <fieldset className="flex flex-col gap-3">
@@ -74,7 +68,7 @@ const Editor = ({ stored, changedAt }: EditorProps) => {
           look="primary"
           gate="requireOwnerSession"
           busy={form.busy}
-          onClick={() => (limited && chosen.length === 0 ? setAsked(true) : void form.submit(store))}
+          onClick={() => (limited && chosen.length === 0 ? setAsked(true) : form.save())}
         >
           {ui.save}
         </Button>
@@ -89,6 +83,7 @@ const Editor = ({ stored, changedAt }: EditorProps) => {
         action={countries.emptyAction}
         typed={countries.emptyTyped}
         onConfirm={store}
+        {...afterwards}
       >
         {countries.emptyHelp}
       </ConfirmDialog>

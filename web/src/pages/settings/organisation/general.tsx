@@ -1,50 +1,38 @@
-import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useRefusal } from '../../../api/can.ts'
 import { api, unwrap } from '../../../api/client.ts'
 import type { operations } from '../../../api/schema.gen.ts'
 import { organisation } from '../../../strings/settings.ts'
-import { ui } from '../../../strings/ui.ts'
-import { Button } from '../../../ui/button.tsx'
 import { Copyable } from '../../../ui/copy-button.tsx'
 import { DetailList } from '../../../ui/detail-list.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Input } from '../../../ui/input.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
+import { SaveForm } from '../../../ui/save-form.tsx'
 import { Switch } from '../../../ui/switch.tsx'
-import { Form, Section } from '../../../ui/templates.tsx'
-import { toast } from '../../../ui/toasts.tsx'
-import { useSubmit } from '../../sign-in/use-submit.ts'
+import { Section } from '../../../ui/templates.tsx'
+import { TextField } from '../../../ui/text-field.tsx'
+import { everything, useSave } from '../../../ui/use-save.ts'
 
 export type OwnOrg = operations['getApiInternalOrg']['responses'][200]['content']['application/json']
 
 export const General = ({ org }: { org: OwnOrg }) => {
-  const client = useQueryClient()
   const refusal = useRefusal('requireOwnerSession')
   const [name, setName] = useState(org.name)
   const [quiet, setQuiet] = useState(org.sms_quiet_hours)
-  const form = useSubmit()
-  const save = () =>
-    form.submit(async () => {
-      await unwrap(api.PATCH('/api/internal/org', { body: { name, sms_quiet_hours: quiet } }))
-      toast(organisation.saved)
-      await client.invalidateQueries()
-    })
+  const form = useSave(() => unwrap(api.PATCH('/api/internal/org', { body: { name, sms_quiet_hours: quiet } })), {
+    message: organisation.saved,
+    refreshes: [everything],
+  })
   return (
     <Section title={organisation.general}>
-      <Form
-        label={organisation.general}
-        onSubmit={save}
-        error={form.rest}
-        actions={
-          <Button type="submit" look="primary" gate="requireOwnerSession" busy={form.busy}>
-            {ui.save}
-          </Button>
-        }
-      >
-        <Field label={organisation.name} help={organisation.nameHelp} error={form.fault('name')}>
-          <Input value={name} readOnly={refusal !== undefined} onChange={(event) => setName(event.target.value)} />
-        </Field>
+      <SaveForm label={organisation.general} onSubmit={form.save} form={form} gate="requireOwnerSession">
+        <TextField
+          label={organisation.name}
+          help={organisation.nameHelp}
+          error={form.fault('name')}
+          value={name}
+          readOnly={refusal !== undefined}
+          onText={setName}
+        />
         <Switch
           label={organisation.quietHours}
           help={organisation.quietHoursHelp}
@@ -52,7 +40,7 @@ export const General = ({ org }: { org: OwnOrg }) => {
           disabled={refusal !== undefined}
           onChecked={setQuiet}
         />
-      </Form>
+      </SaveForm>
       <div className="mt-6 border-t pt-4">
         <DetailList
           facts={[

@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/settings/organisation',
   title: 'Organisation',
-  area: 'app',
   rail: 'organisation',
   load: () => import('./view.tsx'),
 })

@@ -1,18 +1,15 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
 import { useRefusal } from '../../../api/can.ts'
 import { api, unwrap } from '../../../api/client.ts'
 import type { operations } from '../../../api/schema.gen.ts'
 import { organisation } from '../../../strings/settings.ts'
-import { ui } from '../../../strings/ui.ts'
-import { Button } from '../../../ui/button.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Input } from '../../../ui/input.tsx'
+import { SaveForm } from '../../../ui/save-form.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
-import { Form, Section } from '../../../ui/templates.tsx'
-import { toast } from '../../../ui/toasts.tsx'
-import { useSubmit } from '../../sign-in/use-submit.ts'
+import { Section } from '../../../ui/templates.tsx'
+import { fieldsOf, TextField } from '../../../ui/text-field.tsx'
+import { useFields } from '../../../ui/use-draft.ts'
+import { useSave } from '../../../ui/use-save.ts'
 
 type Policy = operations['getApiInternalOrgSessionPolicy']['responses'][200]['content']['application/json']
 
@@ -21,55 +18,51 @@ const isNumber = (text: string): boolean => /^\d*$/.test(text.trim())
 const limitOf = (text: string): number | null => (text.trim() === '' ? null : Number(text))
 
 const PolicyForm = ({ policy }: { policy: Policy }) => {
-  const client = useQueryClient()
   const readOnly = useRefusal('requireOwnerSession') !== undefined
-  const [age, setAge] = useState(textOf(policy.max_session_age_hours))
-  const [count, setCount] = useState(textOf(policy.max_sessions_per_user))
-  const form = useSubmit()
-  const { effective } = policy
-  const save = () => {
-    if (!isNumber(age) || !isNumber(count)) return
-    void form.submit(async () => {
+  const { value, change } = useFields({
+    max_session_age_hours: textOf(policy.max_session_age_hours),
+    max_sessions_per_user: textOf(policy.max_sessions_per_user),
+  })
+  const age = value.max_session_age_hours
+  const count = value.max_sessions_per_user
+  const form = useSave(
+    () => {
       const body = { max_session_age_hours: limitOf(age), max_sessions_per_user: limitOf(count) }
-      await unwrap(api.PATCH('/api/internal/org/session-policy', { body }))
-      toast(organisation.policySaved)
-      await client.invalidateQueries({ queryKey: ['session-policy'] })
-    })
-  }
-  const faultOf = (text: string, field: string) => (isNumber(text) ? form.fault(field) : organisation.wholeNumber)
+      return unwrap(api.PATCH('/api/internal/org/session-policy', { body }))
+    },
+    { message: organisation.policySaved, refreshes: [['session-policy']] },
+  )
+  const { effective } = policy
+  const field = fieldsOf(value, change, (name) =>
+    isNumber(value[name as keyof typeof value]) ? form.fault(name) : organisation.wholeNumber,
+  )
+  const shared = { inputMode: 'numeric', readOnly } as const
   return (
-    <Form
+    <SaveForm
       label={organisation.sessions}
-      onSubmit={save}
-      error={form.rest}
-      actions={
-        <Button type="submit" look="primary" gate="requireOwnerSession" busy={form.busy}>
-          {ui.save}
-        </Button>
-      }
+      onSubmit={() => isNumber(age) && isNumber(count) && form.save()}
+      form={form}
+      gate="requireOwnerSession"
     >
-      <Field label={organisation.maxAge} help={organisation.maxAgeHelp} error={faultOf(age, 'max_session_age_hours')}>
-        <Input inputMode="numeric" value={age} readOnly={readOnly} onChange={(event) => setAge(event.target.value)} />
-      </Field>
-      <Field
+      <TextField
+        label={organisation.maxAge}
+        help={organisation.maxAgeHelp}
+        {...shared}
+        {...field('max_session_age_hours')}
+      />
+      <TextField
         label={organisation.maxSessions}
         help={organisation.maxSessionsHelp}
-        error={faultOf(count, 'max_sessions_per_user')}
-      >
-        <Input
-          inputMode="numeric"
-          value={count}
-          readOnly={readOnly}
-          onChange={(event) => setCount(event.target.value)}
-        />
-      </Field>
+        {...shared}
+        {...field('max_sessions_per_user')}
+      />
       <p className="text-muted text-sm">
         {organisation.effective(
           organisation.hours(effective.max_session_age_hours),
           organisation.count(effective.max_sessions_per_user),
         )}
       </p>
-    </Form>
+    </SaveForm>
   )
 }
 

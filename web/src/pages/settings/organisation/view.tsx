@@ -1,49 +1,30 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
-import { LeaveOrg } from '../../../shell/leave-org.tsx'
+import { enterAt } from '../../../api/enter.ts'
+import { LeaveOrg } from '../../../parts/leave-org.tsx'
 import { organisation } from '../../../strings/settings.ts'
 import { shell } from '../../../strings/shell.ts'
-import { Button } from '../../../ui/button.tsx'
-import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
+import { DangerSection } from '../../../ui/confirm-dialog.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
 import { Page, Section } from '../../../ui/templates.tsx'
-import { enterAt } from '../../sign-in/enter.ts'
 import { General, type OwnOrg } from './general.tsx'
 import { SessionPolicy } from './session-policy.tsx'
 
-const Deletion = ({ org }: { org: OwnOrg }) => {
-  const [asked, setAsked] = useState(false)
-  const remove = async (confirm: string) => {
-    const { redirect_to } = await unwrap(api.DELETE('/api/internal/org', { body: { confirm } }))
-    enterAt(redirect_to)
-  }
-  return (
-    <>
-      <Section
-        danger
-        title={organisation.deleteTitle}
-        description={organisation.deleteHelp}
-        actions={
-          <Button look="danger" gate="requireOwnerSession" onClick={() => setAsked(true)}>
-            {organisation.deleteAction}
-          </Button>
-        }
-      />
-      <ConfirmDialog
-        open={asked}
-        onClose={() => setAsked(false)}
-        title={organisation.deleteConfirm(org.name)}
-        action={organisation.deleteAction}
-        typed={org.slug}
-        onConfirm={remove}
-      >
-        {organisation.deleteWarning}
-      </ConfirmDialog>
-    </>
-  )
-}
+const Deletion = ({ org }: { org: OwnOrg }) => (
+  <DangerSection
+    heading={organisation.deleteTitle}
+    help={organisation.deleteHelp}
+    gate="requireOwnerSession"
+    title={organisation.deleteConfirm(org.name)}
+    action={organisation.deleteAction}
+    typed={org.slug}
+    onConfirm={(confirm) => unwrap(api.DELETE('/api/internal/org', { body: { confirm } }))}
+    done={({ redirect_to }) => enterAt(redirect_to)}
+  >
+    {organisation.deleteWarning}
+  </DangerSection>
+)
 
 const OrganisationPage = () => {
   const { data: org, error } = useQuery({

@@ -1,59 +1,44 @@
-import { useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import type { operations } from '../../../api/schema.gen.ts'
 import { team } from '../../../strings/settings.ts'
 import { Badge, StatusDot } from '../../../ui/badge.tsx'
 import { Button } from '../../../ui/button.tsx'
-import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
+import { ConfirmButton } from '../../../ui/confirm-dialog.tsx'
 import { EmptyState } from '../../../ui/empty-state.tsx'
-import { ErrorNote } from '../../../ui/error-note.tsx'
-import { RelativeTime } from '../../../ui/relative-time.tsx'
-import { type Column, Table } from '../../../ui/table.tsx'
-import { toast, toastError } from '../../../ui/toasts.tsx'
-import { usePages } from '../../../ui/use-pages.ts'
+import { ListTable } from '../../../ui/list-table.tsx'
+import type { Column } from '../../../ui/table.tsx'
+import { timeColumn } from '../../../ui/time-column.tsx'
+import { toastError } from '../../../ui/toasts.tsx'
+import { pageOf, usePages } from '../../../ui/use-pages.ts'
+import { useSave } from '../../../ui/use-save.ts'
 
 type Invitation =
   operations['getApiInternalTeamInvite']['responses'][200]['content']['application/json']['data'][number]
 
 const InvitationActions = ({ invitation: { id, email } }: { invitation: Invitation }) => {
-  const client = useQueryClient()
-  const [asked, setAsked] = useState(false)
-  const [busy, setBusy] = useState(false)
-  const refresh = () => client.invalidateQueries({ queryKey: ['team'] })
-  const resend = async () => {
-    setBusy(true)
-    try {
-      await unwrap(api.PATCH('/api/internal/team/invite', { body: { id } }))
-      toast(team.resent(email))
-      await refresh()
-    } catch (error) {
-      toastError(error)
-    }
-    setBusy(false)
-  }
-  const revoke = async () => {
-    await unwrap(api.DELETE('/api/internal/team/invite', { params: { query: { id } } }))
-    toast(team.revoked(email))
-    await refresh()
-  }
+  const { save, busy } = useSave(() => unwrap(api.PATCH('/api/internal/team/invite', { body: { id } })), {
+    message: team.resent(email),
+    refreshes: [['team']],
+    failed: toastError,
+  })
+  const revoke = () => unwrap(api.DELETE('/api/internal/team/invite', { params: { query: { id } } }))
   return (
     <div className="flex justify-end gap-1">
-      <Button size="small" look="quiet" gate="requireOwnerSession" busy={busy} onClick={resend}>
+      <Button size="small" look="quiet" gate="requireOwnerSession" busy={busy} onClick={() => save()}>
         {team.resend}
       </Button>
-      <Button size="small" look="quiet" gate="requireOwnerSession" onClick={() => setAsked(true)}>
-        {team.revoke}
-      </Button>
-      <ConfirmDialog
-        open={asked}
-        onClose={() => setAsked(false)}
+      <ConfirmButton
+        size="small"
+        look="quiet"
+        gate="requireOwnerSession"
         title={team.revokeTitle}
         action={team.revoke}
         onConfirm={revoke}
+        message={team.revoked(email)}
+        refreshes={[['team']]}
       >
         {team.revokeHelp(email)}
-      </ConfirmDialog>
+      </ConfirmButton>
     </div>
   )
 }
@@ -82,12 +67,7 @@ const columns: Column<Invitation>[] = [
     className: 'hidden w-40 lg:table-cell',
     cell: ({ invited_by }) => invited_by?.name ?? '–',
   },
-  {
-    id: 'expires',
-    header: team.expires,
-    className: 'hidden w-28 md:table-cell',
-    cell: ({ expires_at }) => <RelativeTime due at={expires_at} />,
-  },
+  timeColumn('expires_at', team.expires, { className: 'hidden w-28 md:table-cell', due: true }),
   {
     id: 'actions',
     header: <span className="sr-only">{team.actions}</span>,
@@ -98,20 +78,15 @@ const columns: Column<Invitation>[] = [
 ]
 
 export const Invitations = () => {
-  const { rows, error, more } = usePages(['team', 'invitations'], (cursor) =>
-    unwrap(api.GET('/api/internal/team/invite', { params: { query: { limit: '50', ...(cursor && { cursor }) } } })),
+  const list = usePages(['team', 'invitations'], (cursor) =>
+    unwrap(api.GET('/api/internal/team/invite', { params: { query: pageOf(cursor, 50) } })),
   )
   return (
-    <>
-      <ErrorNote error={error} />
-      <Table
-        label={team.invitations}
-        columns={columns}
-        rows={rows}
-        rowKey={({ id }) => id}
-        more={more}
-        empty={<EmptyState title={team.invitations}>{team.noInvitations}</EmptyState>}
-      />
-    </>
+    <ListTable
+      label={team.invitations}
+      list={list}
+      columns={columns}
+      empty={<EmptyState title={team.invitations}>{team.noInvitations}</EmptyState>}
+    />
   )
 }

@@ -1,4 +1,3 @@
-import { useQueryClient } from '@tanstack/react-query'
 import { Ellipsis } from 'lucide-react'
 import { useState } from 'react'
 import { can } from '../../../api/can.ts'
@@ -7,34 +6,23 @@ import { useRole, useUser } from '../../../api/session.ts'
 import { team } from '../../../strings/settings.ts'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { Menu } from '../../../ui/menu.tsx'
-import { toast } from '../../../ui/toasts.tsx'
+import { everything } from '../../../ui/use-save.ts'
 import type { TeamMember } from './member-role.tsx'
 
 type Props = { member: TeamMember; primaryOwnerId: string | undefined }
 
 export const MemberActions = ({ member, primaryOwnerId }: Props) => {
-  const client = useQueryClient()
   const user = useUser()
   const isOwner = can(useRole(), 'requireOwnerSession')
   const [asked, setAsked] = useState<'remove' | 'transfer' | 'exempt'>()
   if (!isOwner || member.user_id === user.id) return null
   const close = () => setAsked(undefined)
-  const remove = async () => {
-    await unwrap(api.DELETE('/api/internal/team/members', { params: { query: { id: member.id } } }))
-    toast(team.removed(member.name))
-    await client.invalidateQueries({ queryKey: ['team'] })
-  }
-  const transfer = async () => {
-    await unwrap(api.POST('/api/internal/org/transfer-ownership', { body: { user_id: member.user_id } }))
-    toast(team.transferred(member.name))
-    await client.invalidateQueries()
-  }
+  const remove = () => unwrap(api.DELETE('/api/internal/team/members', { params: { query: { id: member.id } } }))
+  const transfer = () => unwrap(api.POST('/api/internal/org/transfer-ownership', { body: { user_id: member.user_id } }))
   const { sso_exempt: exempt } = member
-  const changeExemption = async () => {
+  const changeExemption = () => {
     const body = { id: member.id, sso_exempt: !exempt }
-    await unwrap(api.PATCH('/api/internal/team/members', { body }))
-    toast(exempt ? team.exemptionEnded(member.name) : team.exempted(member.name))
-    await client.invalidateQueries({ queryKey: ['team'] })
+    return unwrap(api.PATCH('/api/internal/team/members', { body }))
   }
   return (
     <>
@@ -63,6 +51,8 @@ export const MemberActions = ({ member, primaryOwnerId }: Props) => {
         action={exempt ? team.endExemption : team.exempt}
         danger={false}
         onConfirm={changeExemption}
+        message={exempt ? team.exemptionEnded(member.name) : team.exempted(member.name)}
+        refreshes={[['team']]}
       >
         {exempt ? team.endExemptionHelp : team.exemptHelp}
       </ConfirmDialog>
@@ -72,6 +62,8 @@ export const MemberActions = ({ member, primaryOwnerId }: Props) => {
         title={team.removeTitle(member.name)}
         action={team.removeAction}
         onConfirm={remove}
+        message={team.removed(member.name)}
+        refreshes={[['team']]}
       >
         {team.removeHelp}
       </ConfirmDialog>
@@ -82,6 +74,8 @@ export const MemberActions = ({ member, primaryOwnerId }: Props) => {
         action={team.transfer}
         typed={member.email}
         onConfirm={transfer}
+        message={team.transferred(member.name)}
+        refreshes={[everything]}
       >
         {team.transferHelp}
       </ConfirmDialog>

@@ -2,10 +2,10 @@ import { api, unwrap } from '../../../api/client.ts'
 import { useUser } from '../../../api/session.ts'
 import { team } from '../../../strings/settings.ts'
 import { Badge, StatusDot } from '../../../ui/badge.tsx'
-import { ErrorNote } from '../../../ui/error-note.tsx'
-import { RelativeTime } from '../../../ui/relative-time.tsx'
-import { type Column, Table } from '../../../ui/table.tsx'
-import { usePages } from '../../../ui/use-pages.ts'
+import { ListTable } from '../../../ui/list-table.tsx'
+import type { Column } from '../../../ui/table.tsx'
+import { timeColumn } from '../../../ui/time-column.tsx'
+import { pageOf, usePages } from '../../../ui/use-pages.ts'
 import { MemberActions } from './member-actions.tsx'
 import { MemberRole, type TeamMember } from './member-role.tsx'
 
@@ -33,12 +33,7 @@ const columnsFor = (userId: string, primaryOwnerId: string | undefined): Column<
     className: 'hidden w-28 md:table-cell',
     cell: ({ two_factor_enabled: on }) => <StatusDot tone={on ? 'ok' : 'neutral'}>{on ? team.on : team.off}</StatusDot>,
   },
-  {
-    id: 'active',
-    header: team.lastActive,
-    className: 'hidden w-32 md:table-cell',
-    cell: ({ last_active_at }) => <RelativeTime at={last_active_at} />,
-  },
+  timeColumn('last_active_at', team.lastActive, { className: 'hidden w-32 md:table-cell' }),
   {
     id: 'actions',
     header: <span className="sr-only">{team.actions}</span>,
@@ -50,20 +45,9 @@ const columnsFor = (userId: string, primaryOwnerId: string | undefined): Column<
 
 export const Members = () => {
   const user = useUser()
-  const { rows, error, more } = usePages(['team', 'members'], (cursor) =>
-    unwrap(api.GET('/api/internal/team/members', { params: { query: { limit: '50', ...(cursor && { cursor }) } } })),
+  const list = usePages(['team', 'members'], (cursor) =>
+    unwrap(api.GET('/api/internal/team/members', { params: { query: pageOf(cursor, 50) } })),
   )
-  const primary = rows?.find((member) => member.primary_owner)?.user_id
-  return (
-    <>
-      <ErrorNote error={error} />
-      <Table
-        label={team.members}
-        columns={columnsFor(user.id, primary)}
-        rows={rows}
-        rowKey={({ id }) => id}
-        more={more}
-      />
-    </>
-  )
+  const primary = list.rows?.find((member) => member.primary_owner)?.user_id
+  return <ListTable label={team.members} list={list} columns={columnsFor(user.id, primary)} />
 }

@@ -1,24 +1,18 @@
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
+import { DevMail } from '../../../parts/sign-in/dev-mail.tsx'
+import { PublicForm, PublicPage, textLink } from '../../../parts/sign-in/public-page.tsx'
 import { signIn } from '../../../strings/sign-in.ts'
-import { Button } from '../../../ui/button.tsx'
-import { ErrorNote } from '../../../ui/error-note.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Input } from '../../../ui/input.tsx'
-import { DevMail } from '../dev-mail.tsx'
-import { PublicForm, PublicPage, textLink } from '../public-page.tsx'
-import { useSubmit } from '../use-submit.ts'
+import { TextField } from '../../../ui/text-field.tsx'
+import { useSave } from '../../../ui/use-save.ts'
 
 const ForgotPasswordPage = () => {
   const [email, setEmail] = useState('')
   const [sent, setSent] = useState(false)
-  const form = useSubmit()
-  const send = () =>
-    form.submit(async () => {
-      await unwrap(api.POST('/api/auth/forgot-password', { body: { email } }))
-      setSent(true)
-    })
+  const form = useSave(() => unwrap(api.POST('/api/auth/forgot-password', { body: { email } })), {
+    done: () => setSent(true),
+  })
   return (
     <PublicPage
       title={signIn.forgotTitle}
@@ -35,21 +29,17 @@ const ForgotPasswordPage = () => {
           <DevMail to={email} />
         </>
       ) : (
-        <PublicForm onSubmit={send}>
-          <Field label={signIn.email} error={form.fault('email')}>
-            <Input
-              type="email"
-              name="email"
-              autoComplete="username"
-              autoFocus
-              value={email}
-              onChange={(event) => setEmail(event.target.value)}
-            />
-          </Field>
-          <ErrorNote error={form.rest} />
-          <Button type="submit" look="primary" busy={form.busy}>
-            {signIn.sendLink}
-          </Button>
+        <PublicForm onSubmit={form.save} form={form} action={signIn.sendLink}>
+          <TextField
+            label={signIn.email}
+            error={form.fault('email')}
+            type="email"
+            name="email"
+            autoComplete="username"
+            autoFocus
+            value={email}
+            onText={setEmail}
+          />
         </PublicForm>
       )}
     </PublicPage>

@@ -3,42 +3,40 @@ import { Link, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { ApiError } from '../../../api/api-error.ts'
 import { api, unwrap } from '../../../api/client.ts'
+import { enterAt } from '../../../api/enter.ts'
 import type { operations } from '../../../api/schema.gen.ts'
 import { sessionQuery } from '../../../api/session.ts'
-import { StepUpPrompt } from '../../../shell/step-up-prompt.tsx'
+import { PublicPage } from '../../../parts/sign-in/public-page.tsx'
+import { SignInError } from '../../../parts/sign-in/sign-in-error.tsx'
+import { StepUpPrompt } from '../../../parts/sign-in/step-up-prompt.tsx'
 import { signIn } from '../../../strings/sign-in.ts'
 import { Button, buttonClasses } from '../../../ui/button.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
-import { enterAt } from '../enter.ts'
-import { PublicPage } from '../public-page.tsx'
-import { SignInError } from '../steps/sign-in-error.tsx'
-import { useSubmit } from '../use-submit.ts'
+import { useWork } from '../../../ui/use-save.ts'
 
 type Invitation = operations['getApiAuthInvitation']['responses'][200]['content']['application/json']
 type AnswerProps = { token: string; onDeclined: () => void }
 
 const Answer = ({ token, onDeclined }: AnswerProps) => {
-  const form = useSubmit()
-  const accept = () =>
-    form.submit(async () => {
-      await unwrap(api.POST('/api/internal/team/accept', { body: { token } }))
-      enterAt('/')
-    })
-  const decline = () =>
-    form.submit(async () => {
-      await unwrap(api.POST('/api/internal/team/decline', { body: { token } }))
-      onDeclined()
-    })
+  const form = useWork()
+  const accept = async () => {
+    await unwrap(api.POST('/api/internal/team/accept', { body: { token } }))
+    enterAt('/')
+  }
+  const decline = async () => {
+    await unwrap(api.POST('/api/internal/team/decline', { body: { token } }))
+    onDeclined()
+  }
   return (
     <>
       <SignInError error={form.rest} redirectTo="/" />
       <StepUpPrompt />
       <div className="flex gap-2">
-        <Button look="primary" busy={form.busy} onClick={accept}>
+        <Button look="primary" busy={form.busy} onClick={() => form.save(accept)}>
           {signIn.accept}
         </Button>
-        <Button onClick={decline}>{signIn.decline}</Button>
+        <Button onClick={() => form.save(decline)}>{signIn.decline}</Button>
       </div>
     </>
   )
@@ -47,15 +45,11 @@ const Answer = ({ token, onDeclined }: AnswerProps) => {
 /** For somebody who is not signed in: sign in, or register with the invited address. */
 const Entrance = ({ token, invitation }: { token: string; invitation: Invitation }) =>
   invitation.account_exists ? (
-    <Link to="/login" search={{ redirect_to: `/invite?token=${token}` } as never} className={buttonClasses('primary')}>
+    <Link to="/login" search={{ redirect_to: `/invite?token=${token}` }} className={buttonClasses('primary')}>
       {signIn.signInToAccept}
     </Link>
   ) : (
-    <Link
-      to="/register"
-      search={{ invite: token, email: invitation.email } as never}
-      className={buttonClasses('primary')}
-    >
+    <Link to="/register" search={{ invite: token, email: invitation.email }} className={buttonClasses('primary')}>
       {signIn.register}
     </Link>
   )

@@ -1,8 +1,8 @@
 import { Link, useSearch } from '@tanstack/react-router'
+import { enterAt } from '../../../api/enter.ts'
+import { PublicPage, textLink } from '../../../parts/sign-in/public-page.tsx'
+import { SignInSteps } from '../../../parts/sign-in/sign-in-steps.tsx'
 import { signIn } from '../../../strings/sign-in.ts'
-import { enterAt } from '../enter.ts'
-import { PublicPage, textLink } from '../public-page.tsx'
-import { SignInSteps } from '../sign-in-steps.tsx'
 
 const LoginPage = () => {
   const { error, redirect_to: redirectTo } = useSearch({ strict: false }) as Record<string, string | undefined>

@@ -3,6 +3,5 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/orgs/new',
   title: 'Create an organisation',
-  area: 'app',
   load: () => import('./view.tsx'),
 })

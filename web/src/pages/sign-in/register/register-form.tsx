@@ -1,53 +1,54 @@
 import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
+import { PublicForm } from '../../../parts/sign-in/public-page.tsx'
 import { signIn } from '../../../strings/sign-in.ts'
-import { Button } from '../../../ui/button.tsx'
-import { ErrorNote } from '../../../ui/error-note.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Input } from '../../../ui/input.tsx'
-import { PublicForm } from '../public-page.tsx'
-import { useSubmit } from '../use-submit.ts'
+import { TextField } from '../../../ui/text-field.tsx'
+import { useSave } from '../../../ui/use-save.ts'
 
 type Props = { invite: string | undefined; email: string; onRegistered: (email: string) => void }
 
 export const RegisterForm = ({ invite, email, onRegistered }: Props) => {
   const [values, setValues] = useState({ name: '', email, password: '', org_name: '' })
-  const form = useSubmit()
-  const input = (name: keyof typeof values, more: React.ComponentProps<'input'>) => (
-    <Input
-      name={name}
-      value={values[name]}
-      onChange={(event) => setValues({ ...values, [name]: event.target.value })}
-      {...more}
-    />
-  )
-  const send = () =>
-    form.submit(async () => {
+  const form = useSave(
+    () => {
       const { org_name, ...person } = values
       const body = { ...person, ...(invite ? { invite_token: invite } : org_name && { org_name }) }
-      await unwrap(api.POST('/api/auth/register', { body }))
-      onRegistered(values.email)
-    })
+      return unwrap(api.POST('/api/auth/register', { body }))
+    },
+    { done: () => onRegistered(values.email) },
+  )
+  const field = (name: keyof typeof values) => ({
+    name,
+    value: values[name],
+    error: form.fault(name),
+    onText: (text: string) => setValues({ ...values, [name]: text }),
+  })
   return (
-    <PublicForm onSubmit={send}>
-      <Field label={signIn.name} error={form.fault('name')}>
-        {input('name', { autoComplete: 'name', autoFocus: true })}
-      </Field>
-      <Field label={signIn.email} error={form.fault('email')}>
-        {input('email', { type: 'email', autoComplete: 'username', readOnly: Boolean(invite && email) })}
-      </Field>
-      <Field label={signIn.password} help={signIn.passwordHelp} error={form.fault('password')}>
-        {input('password', { type: 'password', autoComplete: 'new-password' })}
-      </Field>
+    <PublicForm onSubmit={form.save} form={form} action={signIn.createAccount}>
+      <TextField label={signIn.name} autoComplete="name" autoFocus {...field('name')} />
+      <TextField
+        label={signIn.email}
+        type="email"
+        autoComplete="username"
+        readOnly={Boolean(invite && email)}
+        {...field('email')}
+      />
+      <TextField
+        label={signIn.password}
+        help={signIn.passwordHelp}
+        type="password"
+        autoComplete="new-password"
+        {...field('password')}
+      />
       {!invite && (
-        <Field label={signIn.orgName} help={signIn.orgHelp} error={form.fault('org_name')} optional>
-          {input('org_name', { autoComplete: 'organization' })}
-        </Field>
+        <TextField
+          label={signIn.orgName}
+          help={signIn.orgHelp}
+          optional
+          autoComplete="organization"
+          {...field('org_name')}
+        />
       )}
-      <ErrorNote error={form.rest} />
-      <Button type="submit" look="primary" busy={form.busy}>
-        {signIn.createAccount}
-      </Button>
     </PublicForm>
   )
 }

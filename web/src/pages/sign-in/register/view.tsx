@@ -1,7 +1,7 @@
 import { Link, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
+import { PublicPage, textLink } from '../../../parts/sign-in/public-page.tsx'
 import { signIn } from '../../../strings/sign-in.ts'
-import { PublicPage, textLink } from '../public-page.tsx'
 import { RegisterForm } from './register-form.tsx'
 import { VerifyForm } from './verify-form.tsx'
 

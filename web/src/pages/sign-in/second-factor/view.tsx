@@ -1,9 +1,9 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
+import { enterAt } from '../../../api/enter.ts'
+import { FactorStep } from '../../../parts/sign-in/factor-step.tsx'
+import { proveFactor } from '../../../parts/sign-in/outcome.ts'
+import { PublicPage } from '../../../parts/sign-in/public-page.tsx'
 import { signIn } from '../../../strings/sign-in.ts'
-import { enterAt } from '../enter.ts'
-import { PublicPage } from '../public-page.tsx'
-import { FactorStep } from '../steps/factor-step.tsx'
-import { proveFactor } from '../steps/outcome.ts'
 
 /** The last step after a sign-in with a provider, which sends the browser here. */
 const SecondFactorPage = () => {

@@ -1,23 +1,18 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { api, unwrap } from '../../../api/client.ts'
+import { PublicForm, PublicPage, textLink } from '../../../parts/sign-in/public-page.tsx'
 import { signIn } from '../../../strings/sign-in.ts'
-import { Button } from '../../../ui/button.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
-import { toast } from '../../../ui/toasts.tsx'
-import { PublicForm, PublicPage, textLink } from '../public-page.tsx'
-import { useSubmit } from '../use-submit.ts'
+import { useSave } from '../../../ui/use-save.ts'
 
 /** A button uses the mailed link, because programs that check mail open pages too. */
 const UnlockPage = () => {
   const { token = '' } = useSearch({ strict: false }) as Record<string, string>
-  const form = useSubmit()
   const navigate = useNavigate()
-  const send = () =>
-    form.submit(async () => {
-      await unwrap(api.POST('/api/auth/unlock', { body: { token } }))
-      toast(signIn.unlocked)
-      await navigate({ to: '/login' })
-    })
+  const form = useSave(() => unwrap(api.POST('/api/auth/unlock', { body: { token } })), {
+    message: signIn.unlocked,
+    done: () => navigate({ to: '/login' }),
+  })
   return (
     <PublicPage
       title={signIn.unlockTitle}
@@ -28,12 +23,13 @@ const UnlockPage = () => {
         </Link>
       }
     >
-      <PublicForm onSubmit={send}>
-        <ErrorNote error={form.error} />
-        <Button type="submit" look="primary" autoFocus busy={form.busy}>
-          {signIn.unlock}
-        </Button>
-      </PublicForm>
+      <PublicForm
+        onSubmit={form.save}
+        form={form}
+        error={<ErrorNote error={form.error} />}
+        action={signIn.unlock}
+        autoFocus
+      />
     </PublicPage>
   )
 }

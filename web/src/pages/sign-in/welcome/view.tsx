@@ -2,11 +2,11 @@ import { Link, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { ApiError } from '../../../api/api-error.ts'
 import { api, unwrap } from '../../../api/client.ts'
+import { enterAt } from '../../../api/enter.ts'
+import { PublicPage, textLink } from '../../../parts/sign-in/public-page.tsx'
 import { signIn } from '../../../strings/sign-in.ts'
 import { Button } from '../../../ui/button.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
-import { enterAt } from '../enter.ts'
-import { PublicPage, textLink } from '../public-page.tsx'
 
 /** The link that the first start prints. A button sends it, because programs that preview links open pages too. */
 const WelcomePage = () => {

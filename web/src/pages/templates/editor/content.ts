@@ -2,7 +2,7 @@
  * What is typed into the editor, outside of React: a key only restarts a timer. Once the typing pauses, the whole content
  * is read once, kept as a draft, and given to the preview.
  */
-import type { Template } from '../template-data.ts'
+import type { Template } from '../../../parts/template-data.ts'
 
 export type Part = 'subject' | 'html' | 'text'
 export type Parts = Record<Part, string>

@@ -1,12 +1,12 @@
 import { lazy, Suspense, useMemo, useState } from 'react'
 import { useRefusal } from '../../../api/can.ts'
+import type { Channel } from '../../../parts/template-data.ts'
 import { editor } from '../../../strings/templates.ts'
 import { Field } from '../../../ui/field.tsx'
 import { Input } from '../../../ui/input.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
 import { type Tab, Tabs } from '../../../ui/tabs.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
-import type { Channel } from '../template-data.ts'
 import type { Content, Part } from './content.ts'
 import { type FoundProblem, Problems } from './problems.tsx'
 

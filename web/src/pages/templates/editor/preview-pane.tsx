@@ -1,14 +1,14 @@
 import { MailFrame } from '../../../mail/mail-frame.tsx'
+import type { Template, TemplatePreview } from '../../../parts/template-data.ts'
+import type { Variables } from '../../../parts/template-variables.ts'
 import { editor } from '../../../strings/templates.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { curl } from '../../../ui/curl.ts'
 import { ErrorNote } from '../../../ui/error-note.tsx'
+import { PlainText } from '../../../ui/plain-text.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
 import { type Tab, Tabs } from '../../../ui/tabs.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
-import { PlainText } from '../../messages/plain-text.tsx'
-import type { Template, TemplatePreview } from '../template-data.ts'
-import type { Variables } from './use-preview.ts'
 
 const Note = ({ children }: { children: string }) => <p className="text-muted text-sm">{children}</p>
 

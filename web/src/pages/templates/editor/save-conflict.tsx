@@ -1,10 +1,10 @@
+import type { Template } from '../../../parts/template-data.ts'
 import { editor } from '../../../strings/templates.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Dialog } from '../../../ui/dialog.tsx'
 import { ErrorNote } from '../../../ui/error-note.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
-import { useSubmit } from '../../sign-in/use-submit.ts'
-import type { Template } from '../template-data.ts'
+import { useSave } from '../../../ui/use-save.ts'
 
 type Props = {
   /** The version that somebody else saved, if there is one. */
@@ -16,7 +16,7 @@ type Props = {
 
 /** A second person saved the template. Nothing is overwritten before this one has decided. */
 export const SaveConflict = ({ saved, onClose, onReload, onOverwrite }: Props) => {
-  const form = useSubmit()
+  const form = useSave(onOverwrite)
   return (
     <Dialog open={saved !== undefined} onClose={onClose} title={editor.conflictTitle}>
       {saved && (
@@ -29,7 +29,7 @@ export const SaveConflict = ({ saved, onClose, onReload, onOverwrite }: Props) =
           <div className="flex flex-wrap justify-end gap-2">
             <Button onClick={onClose}>{editor.keepEditing}</Button>
             <Button onClick={() => onReload(saved)}>{editor.reload}</Button>
-            <Button look="danger" busy={form.busy} onClick={() => void form.submit(() => onOverwrite(saved))}>
+            <Button look="danger" busy={form.busy} onClick={() => form.save(saved)}>
               {editor.overwrite}
             </Button>
           </div>

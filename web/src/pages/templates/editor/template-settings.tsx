@@ -1,45 +1,44 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
+import type { Template } from '../../../parts/template-data.ts'
 import { editor, templates } from '../../../strings/templates.ts'
-import { Button } from '../../../ui/button.tsx'
-import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Input } from '../../../ui/input.tsx'
-import { Form, Section } from '../../../ui/templates.tsx'
-import { toast } from '../../../ui/toasts.tsx'
+import { DangerSection } from '../../../ui/confirm-dialog.tsx'
+import { SaveForm } from '../../../ui/save-form.tsx'
+import { Section } from '../../../ui/templates.tsx'
+import { TextField } from '../../../ui/text-field.tsx'
 import { useNavigateFromHere } from '../../../ui/use-navigate-from-here.ts'
-import { useSubmit } from '../../sign-in/use-submit.ts'
-import type { Template } from '../template-data.ts'
+import { useSave } from '../../../ui/use-save.ts'
 import { keepDraft } from './content.ts'
 
 type Props = { template: Template; onSaved: (template: Template) => void }
 
 const Rename = ({ template: { id, slug }, onSaved }: Props) => {
-  const form = useSubmit()
   const [typed, setTyped] = useState(slug)
-  const rename = () =>
-    form.submit(async () => {
-      const params = { query: { id } }
-      onSaved(await unwrap(api.PATCH('/api/internal/templates', { params, body: { slug: typed } })))
-      toast(editor.renamed(typed))
-    })
+  const form = useSave(
+    () => unwrap(api.PATCH('/api/internal/templates', { params: { query: { id } }, body: { slug: typed } })),
+    { message: editor.renamed(typed), done: onSaved },
+  )
   return (
     <Section title={editor.rename} description={editor.renameHelp}>
-      <Form
+      <SaveForm
         label={editor.rename}
-        onSubmit={rename}
-        error={form.rest}
-        actions={
-          <Button type="submit" gate="requireDeveloperSession" busy={form.busy} disabled={typed === slug}>
-            {editor.rename}
-          </Button>
-        }
+        onSubmit={form.save}
+        form={form}
+        gate="requireDeveloperSession"
+        disabled={typed === slug}
+        look="secondary"
+        action={editor.rename}
       >
-        <Field label={templates.slug} help={templates.slugHelp} error={form.fault('slug')}>
-          <Input value={typed} maxLength={64} onChange={(event) => setTyped(event.target.value)} />
-        </Field>
-      </Form>
+        <TextField
+          label={templates.slug}
+          help={templates.slugHelp}
+          error={form.fault('slug')}
+          value={typed}
+          maxLength={64}
+          onText={setTyped}
+        />
+      </SaveForm>
     </Section>
   )
 }
@@ -47,37 +46,22 @@ const Rename = ({ template: { id, slug }, onSaved }: Props) => {
 const Deletion = ({ template: { id, slug } }: { template: Template }) => {
   const client = useQueryClient()
   const navigate = useNavigateFromHere()
-  const [asked, setAsked] = useState(false)
-  const remove = async () => {
-    await unwrap(api.DELETE('/api/internal/templates', { params: { query: { id } } }))
-    keepDraft(id, undefined)
-    toast(editor.deleted(slug))
-    await client.resetQueries({ queryKey: ['templates', 'list'] })
-    await navigate({ to: '/templates' as never })
-  }
+  const remove = () => unwrap(api.DELETE('/api/internal/templates', { params: { query: { id } } }))
   return (
-    <>
-      <Section
-        danger
-        title={editor.delete}
-        description={editor.deleteHelp}
-        actions={
-          <Button look="danger" gate="requireDeveloperSession" onClick={() => setAsked(true)}>
-            {editor.delete}
-          </Button>
-        }
-      />
-      <ConfirmDialog
-        open={asked}
-        onClose={() => setAsked(false)}
-        title={editor.deleteTitle(slug)}
-        action={editor.delete}
-        typed={slug}
-        onConfirm={remove}
-      >
-        {editor.deleteHelp}
-      </ConfirmDialog>
-    </>
+    <DangerSection
+      help={editor.deleteHelp}
+      gate="requireDeveloperSession"
+      title={editor.deleteTitle(slug)}
+      action={editor.delete}
+      typed={slug}
+      onConfirm={remove}
+      message={editor.deleted(slug)}
+      done={async () => {
+        keepDraft(id, undefined)
+        await client.resetQueries({ queryKey: ['templates', 'list'] })
+        await navigate({ to: '/templates' })
+      }}
+    />
   )
 }
 

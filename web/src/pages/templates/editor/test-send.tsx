@@ -3,19 +3,17 @@ import { Send } from 'lucide-react'
 import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import { useUser } from '../../../api/session.ts'
+import type { Template } from '../../../parts/template-data.ts'
+import type { Variables } from '../../../parts/template-variables.ts'
 import { editor } from '../../../strings/templates.ts'
 import { ui } from '../../../strings/ui.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Dialog } from '../../../ui/dialog.tsx'
-import { Field } from '../../../ui/field.tsx'
-import { Input } from '../../../ui/input.tsx'
 import { entriesOf } from '../../../ui/list-text.ts'
-import { Form } from '../../../ui/templates.tsx'
-import { toast } from '../../../ui/toasts.tsx'
+import { SaveForm } from '../../../ui/save-form.tsx'
+import { fieldsOf, TextField } from '../../../ui/text-field.tsx'
 import { useDraft } from '../../../ui/use-draft.ts'
-import { useSubmit } from '../../sign-in/use-submit.ts'
-import type { Template } from '../template-data.ts'
-import type { Variables } from './use-preview.ts'
+import { useSave } from '../../../ui/use-save.ts'
 
 type Props = { template: Template; variables: Variables }
 
@@ -23,40 +21,37 @@ const TestForm = ({ template: { id, channel }, variables, onClose }: Props & { o
   const { email } = useUser()
   const draft = useDraft(`test-send-${channel}`, { from: '', to: channel === 'email' ? email : '' })
   const [sent, setSent] = useState<string>()
-  const form = useSubmit()
   const { from, to } = draft.value
-  const send = () =>
-    form.submit(async () => {
+  const form = useSave(
+    () => {
       const body = { id, from, to: channel === 'email' ? entriesOf(to) : to, variables }
-      setSent((await unwrap(api.POST('/api/internal/templates/test-send', { body }))).id)
-      toast(editor.testSent)
-    })
+      return unwrap(api.POST('/api/internal/templates/test-send', { body }))
+    },
+    { message: editor.testSent, done: ({ id: made }) => setSent(made) },
+  )
+  const field = fieldsOf(draft.value, draft.change, form.faultIn)
   return (
-    <Form
+    <SaveForm
       label={editor.testTitle}
-      onSubmit={send}
+      onSubmit={form.save}
+      form={form}
       error={form.faultIn('variables') ? form.error : form.rest}
-      actions={
+      gate="requireWriteSession"
+      action={editor.test}
+      more={
         <>
-          <Button type="submit" look="primary" gate="requireWriteSession" busy={form.busy}>
-            {editor.test}
-          </Button>
           <Button onClick={onClose}>{ui.close}</Button>
           {sent && (
-            <Link to={'/messages' as never} search={{ open: sent } as never} className="text-accent text-sm underline">
+            <Link to="/messages" search={{ open: sent }} className="text-accent text-sm underline">
               {editor.testOpen}
             </Link>
           )}
         </>
       }
     >
-      <Field label={editor.testFrom} help={editor.testFromHelp[channel]} error={form.faultIn('from')}>
-        <Input value={from} onChange={(event) => draft.change({ from: event.target.value })} />
-      </Field>
-      <Field label={editor.testTo} help={editor.testToHelp[channel]} error={form.faultIn('to')}>
-        <Input value={to} onChange={(event) => draft.change({ to: event.target.value })} />
-      </Field>
-    </Form>
+      <TextField label={editor.testFrom} help={editor.testFromHelp[channel]} {...field('from')} />
+      <TextField label={editor.testTo} help={editor.testToHelp[channel]} {...field('to')} />
+    </SaveForm>
   )
 }
 

@@ -1,10 +1,9 @@
 import { useEffect, useState } from 'react'
 import { ApiError } from '../../../api/api-error.ts'
 import { api, unwrap } from '../../../api/client.ts'
-import type { Channel, TemplatePreview } from '../template-data.ts'
+import type { Channel, TemplatePreview } from '../../../parts/template-data.ts'
+import type { Variables } from '../../../parts/template-variables.ts'
 import type { Content, Parts } from './content.ts'
-
-export type Variables = Record<string, unknown>
 
 export type Preview = {
   /** Of which content the preview is. */

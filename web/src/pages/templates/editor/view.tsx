@@ -2,6 +2,8 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
+import { readTemplate, type Template, useTemplate } from '../../../parts/template-data.ts'
+import { readVariables, type Variables } from '../../../parts/template-variables.ts'
 import { editor, templates } from '../../../strings/templates.ts'
 import { Badge } from '../../../ui/badge.tsx'
 import { Button } from '../../../ui/button.tsx'
@@ -11,8 +13,7 @@ import { PageSkeleton } from '../../../ui/skeleton.tsx'
 import { Page } from '../../../ui/templates.tsx'
 import { toast } from '../../../ui/toasts.tsx'
 import { useDraft } from '../../../ui/use-draft.ts'
-import { useSubmit } from '../../sign-in/use-submit.ts'
-import { readTemplate, type Template, useTemplate } from '../template-data.ts'
+import { useSave } from '../../../ui/use-save.ts'
 import {
   type Content,
   changesIn,
@@ -29,8 +30,8 @@ import { type FoundProblem, problemsOf } from './problems.tsx'
 import { SaveConflict } from './save-conflict.tsx'
 import { TemplateSettings } from './template-settings.tsx'
 import { TestSend } from './test-send.tsx'
-import { usePreview, type Variables } from './use-preview.ts'
-import { readVariables, VariablesField } from './variables-field.tsx'
+import { usePreview } from './use-preview.ts'
+import { VariablesField } from './variables-field.tsx'
 
 const noProblems: readonly FoundProblem[] = []
 
@@ -57,8 +58,7 @@ const useVariables = (id: string) => {
 }
 
 /** Saves, unless somebody else has saved something since this editor read the template. */
-const useSave = ({ template: { id }, onSaved }: Props, content: Content, given: Parts) => {
-  const form = useSubmit()
+const useSaveTemplate = ({ template: { id }, onSaved }: Props, content: Content, given: Parts) => {
   const [base, setBase] = useState(given)
   const [conflict, setConflict] = useState<Template>()
   const write = async (saved: Template) => {
@@ -71,13 +71,13 @@ const useSave = ({ template: { id }, onSaved }: Props, content: Content, given: 
     onSaved(after)
     toast(editor.saved)
   }
-  const save = () =>
-    form.submit(async () => {
-      const saved = await readTemplate(id)
+  const form = useSave(() => readTemplate(id), {
+    done: async (saved) => {
       if (isChangedSince(base, saved)) setConflict(saved)
       else await write(saved)
-    })
-  return { ...form, save, base, conflict, keepEditing: () => setConflict(undefined), overwrite: write }
+    },
+  })
+  return { ...form, base, conflict, keepEditing: () => setConflict(undefined), overwrite: write }
 }
 
 const Editor = (props: Props) => {
@@ -89,7 +89,7 @@ const Editor = (props: Props) => {
   const variables = useVariables(id)
   const { preview, error } = usePreview(content, { id, channel, parts, variables: variables.settled })
   const problems = useMemo(() => (preview ? problemsOf(preview) : noProblems), [preview])
-  const form = useSave(props, content, draft.base)
+  const form = useSaveTemplate(props, content, draft.base)
   const dirty = Object.keys(changesIn(parts, template)).length > 0
   const { base } = form
   useEffect(() => keepDraft(id, dirty ? { parts, base } : undefined), [id, dirty, parts, base])
@@ -111,7 +111,7 @@ const Editor = (props: Props) => {
             gate="requireDeveloperSession"
             busy={form.busy}
             reason={dirty ? undefined : editor.nothingToSave}
-            onClick={() => void form.save()}
+            onClick={() => form.save()}
           >
             {editor.save}
           </Button>

@@ -3,7 +3,6 @@ import { definePage } from '../../define-page.ts'
 export default definePage({
   path: '/templates',
   title: 'Templates',
-  area: 'app',
   rail: 'templates',
   load: () => import('./view.tsx'),
 })

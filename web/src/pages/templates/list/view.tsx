@@ -1,16 +1,16 @@
 import { useNavigate } from '@tanstack/react-router'
 import { FileText } from 'lucide-react'
+import { type Template, useTemplates } from '../../../parts/template-data.ts'
 import { templates } from '../../../strings/templates.ts'
 import { Button } from '../../../ui/button.tsx'
 import { curl } from '../../../ui/curl.ts'
 import { EmptyState } from '../../../ui/empty-state.tsx'
-import { ErrorNote } from '../../../ui/error-note.tsx'
-import { RelativeTime } from '../../../ui/relative-time.tsx'
-import { Select } from '../../../ui/select.tsx'
-import { type Column, Table } from '../../../ui/table.tsx'
+import { ListTable } from '../../../ui/list-table.tsx'
+import { optionsOf, Select } from '../../../ui/select.tsx'
+import type { Column } from '../../../ui/table.tsx'
 import { FilterBar, Page } from '../../../ui/templates.tsx'
+import { timeColumn } from '../../../ui/time-column.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
-import { type Template, useTemplates } from '../template-data.ts'
 import { CreateTemplate } from './create-template.tsx'
 
 const columns: Column<Template>[] = [
@@ -37,13 +37,7 @@ const columns: Column<Template>[] = [
     className: 'hidden font-mono text-xs lg:table-cell',
     cell: ({ tenant_id }) => tenant_id ?? '–',
   },
-  {
-    id: 'updated',
-    header: templates.updated,
-    className: 'w-32',
-    align: 'right',
-    cell: ({ updated_at }) => <RelativeTime at={updated_at} />,
-  },
+  timeColumn('updated_at', templates.updated, { className: 'w-32', align: 'right' }),
 ]
 
 const sample = curl('POST', '/templates', { slug: 'welcome', channel: 'email', ...templates.starters.email })
@@ -64,13 +58,13 @@ const Empty = ({ filtered, onClear, action }: EmptyProps) =>
 const TemplatesPage = () => {
   const navigate = useNavigate()
   const [{ channel, create }, change] = useFilters({ channel: '', create: '' })
-  const { rows, error, more } = useTemplates(channel)
+  const list = useTemplates(channel)
   const button = (
     <Button look="primary" gate="requireDeveloperSession" onClick={() => change({ create: '1' })}>
       {templates.create}
     </Button>
   )
-  const isNew = rows?.length === 0 && channel === ''
+  const isNew = list.rows?.length === 0 && channel === ''
   return (
     <Page title={templates.title} description={templates.help} actions={isNew ? undefined : button}>
       {!isNew && (
@@ -79,25 +73,17 @@ const TemplatesPage = () => {
             aria-label={templates.channel}
             value={channel}
             onValue={(value) => change({ channel: value })}
-            options={[
-              { value: '', label: templates.everyChannel },
-              ...Object.entries(templates.channels).map(([value, label]) => ({ value, label })),
-            ]}
+            options={[{ value: '', label: templates.everyChannel }, ...optionsOf(templates.channels)]}
           />
         </FilterBar>
       )}
-      <ErrorNote error={error} />
-      {!error && (
-        <Table
-          label={templates.title}
-          columns={columns}
-          rows={rows}
-          rowKey={({ id }) => id}
-          onOpen={({ id }) => void navigate({ to: `/templates/${id}` as never })}
-          more={more}
-          empty={<Empty filtered={channel !== ''} onClear={() => change({ channel: '' })} action={button} />}
-        />
-      )}
+      <ListTable
+        label={templates.title}
+        list={list}
+        columns={columns}
+        onOpen={({ id }) => void navigate({ to: `/templates/${id}` })}
+        empty={<Empty filtered={channel !== ''} onClear={() => change({ channel: '' })} action={button} />}
+      />
       <CreateTemplate open={create === '1'} onClose={() => change({ create: '' })} />
     </Page>
   )

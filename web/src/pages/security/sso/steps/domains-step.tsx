@@ -1,56 +1,41 @@
 import { useState } from 'react'
 import { api, unwrap } from '../../../../api/client.ts'
+import { type StepProps, ssoQuery } from '../../../../parts/sso-settings.ts'
 import { sso } from '../../../../strings/sso.ts'
 import { Button } from '../../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../../ui/confirm-dialog.tsx'
-import { Field } from '../../../../ui/field.tsx'
-import { Input } from '../../../../ui/input.tsx'
-import { Form, Section } from '../../../../ui/templates.tsx'
-import { toast } from '../../../../ui/toasts.tsx'
+import { SaveForm } from '../../../../ui/save-form.tsx'
+import { Section } from '../../../../ui/templates.tsx'
+import { TextField } from '../../../../ui/text-field.tsx'
 import { useDraft } from '../../../../ui/use-draft.ts'
-import { useSubmit } from '../../../sign-in/use-submit.ts'
-import { type StepProps, useReloadSso } from '../settings.ts'
+import { useSave } from '../../../../ui/use-save.ts'
 import { EmailDomain } from './email-domain.tsx'
 
 const AddDomain = () => {
   const { value, change, forget } = useDraft('sso-domain', { domain: '' })
-  const form = useSubmit()
-  const reload = useReloadSso()
-  const add = () =>
-    form.submit(async () => {
-      const { domain } = await unwrap(api.POST('/api/internal/sso/domains', { body: value }))
-      forget()
-      toast(sso.added(domain))
-      await reload()
-    })
+  const form = useSave(() => unwrap(api.POST('/api/internal/sso/domains', { body: value })), {
+    message: ({ domain }) => sso.added(domain),
+    done: () => forget(),
+    refreshes: [ssoQuery.queryKey],
+  })
   return (
-    <Form
-      onSubmit={add}
-      error={form.rest}
-      actions={
-        <Button type="submit" busy={form.busy} gate="requireOwnerSession">
-          {sso.addDomain}
-        </Button>
-      }
-    >
-      <Field label={sso.domain} error={form.fault('domain')}>
-        <Input
-          placeholder="example.com"
-          value={value.domain}
-          onChange={(event) => change({ domain: event.target.value })}
-        />
-      </Field>
-    </Form>
+    <SaveForm onSubmit={form.save} form={form} gate="requireOwnerSession" look="secondary" action={sso.addDomain}>
+      <TextField
+        label={sso.domain}
+        error={form.fault('domain')}
+        placeholder="example.com"
+        value={value.domain}
+        onText={(text) => change({ domain: text })}
+      />
+    </SaveForm>
   )
 }
 
 export const DomainsStep = ({ settings, goTo }: StepProps) => {
   const [removed, setRemoved] = useState<string>()
-  const reload = useReloadSso()
-  const remove = async () => {
+  const remove = () => {
     const query = { domain: removed ?? '' }
-    await unwrap(api.DELETE('/api/internal/sso/domains', { params: { query } }))
-    await reload()
+    return unwrap(api.DELETE('/api/internal/sso/domains', { params: { query } }))
   }
   return (
     <Section title={sso.domainsTitle} description={sso.domainsHelp}>
@@ -72,6 +57,7 @@ export const DomainsStep = ({ settings, goTo }: StepProps) => {
         action={sso.remove}
         typed={removed}
         onConfirm={remove}
+        refreshes={[ssoQuery.queryKey]}
       >
         {sso.removeDomainHelp}
       </ConfirmDialog>

@@ -1,12 +1,12 @@
 import { api, unwrap } from '../../../../api/client.ts'
+import { type SsoSettings, ssoQuery } from '../../../../parts/sso-settings.ts'
 import { sso } from '../../../../strings/sso.ts'
 import { StatusDot } from '../../../../ui/badge.tsx'
 import { Button } from '../../../../ui/button.tsx'
 import { Copyable } from '../../../../ui/copy-button.tsx'
 import { ErrorNote } from '../../../../ui/error-note.tsx'
 import { toast } from '../../../../ui/toasts.tsx'
-import { useSubmit } from '../../../sign-in/use-submit.ts'
-import { type SsoSettings, useReloadSso } from '../settings.ts'
+import { useSave } from '../../../../ui/use-save.ts'
 
 type Domain = SsoSettings['email_domains'][number]
 
@@ -27,15 +27,18 @@ const TxtRecord = ({ domain: { txt_name, txt_value } }: { domain: Domain }) => (
 
 /** A domain with the record that proves it, until it is verified. */
 export const EmailDomain = ({ domain, onRemove }: { domain: Domain; onRemove: () => void }) => {
-  const form = useSubmit()
-  const reload = useReloadSso()
-  const verify = () =>
-    form.submit(async () => {
+  const form = useSave(
+    () => {
       const body = { domain: domain.domain }
-      const { verified } = await unwrap(api.POST('/api/internal/sso/domains/verify', { body }))
-      if (verified) toast(sso.nowVerified(domain.domain))
-      await reload()
-    })
+      return unwrap(api.POST('/api/internal/sso/domains/verify', { body }))
+    },
+    {
+      done: ({ verified }) => {
+        if (verified) toast(sso.nowVerified(domain.domain))
+      },
+      refreshes: [ssoQuery.queryKey],
+    },
+  )
   return (
     <article aria-label={domain.domain} className="flex flex-col gap-3 rounded-md border p-3">
       <header className="flex flex-wrap items-center justify-between gap-2">
@@ -47,7 +50,7 @@ export const EmailDomain = ({ domain, onRemove }: { domain: Domain; onRemove: ()
         </div>
         <div className="flex gap-2">
           {!domain.verified && (
-            <Button size="small" busy={form.busy} gate="requireOwnerSession" onClick={verify}>
+            <Button size="small" busy={form.busy} gate="requireOwnerSession" onClick={() => form.save()}>
               {sso.verify}
             </Button>
           )}

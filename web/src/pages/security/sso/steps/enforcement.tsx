@@ -1,12 +1,9 @@
-import { useState } from 'react'
+import { type SsoSettings, usePutSso } from '../../../../parts/sso-settings.ts'
 import { sso } from '../../../../strings/sso.ts'
 import { ui } from '../../../../strings/ui.ts'
 import { StatusDot } from '../../../../ui/badge.tsx'
-import { Button } from '../../../../ui/button.tsx'
-import { ConfirmDialog } from '../../../../ui/confirm-dialog.tsx'
+import { ConfirmButton } from '../../../../ui/confirm-dialog.tsx'
 import { Section } from '../../../../ui/templates.tsx'
-import { toast } from '../../../../ui/toasts.tsx'
-import { type SsoSettings, usePutSso } from '../settings.ts'
 
 /** What the service would refuse it for. */
 const missing = ({ tested, email_domains }: SsoSettings): string[] => [
@@ -16,21 +13,28 @@ const missing = ({ tested, email_domains }: SsoSettings): string[] => [
 
 export const Enforcement = ({ settings }: { settings: SsoSettings }) => {
   const { enforced } = settings
-  const [asked, setAsked] = useState(false)
   const put = usePutSso()
   const reasons = enforced ? [] : missing(settings)
-  const confirm = async () => {
-    await put({ enforced: !enforced })
-    toast(ui.saved)
-  }
+  const confirm = () => put({ enforced: !enforced })
   return (
     <Section
       title={sso.enforceTitle}
       description={sso.enforceHelp}
       actions={
-        <Button gate="requireOwnerSession" reason={reasons[0]} onClick={() => setAsked(true)}>
-          {enforced ? sso.stopEnforcing : sso.enforce}
-        </Button>
+        <ConfirmButton
+          gate="requireOwnerSession"
+          reason={reasons[0]}
+          title={enforced ? sso.stopConfirm : sso.enforceConfirm}
+          action={enforced ? sso.stopEnforcing : sso.enforce}
+          danger={!enforced}
+          onConfirm={confirm}
+          message={ui.saved}
+        >
+          {enforced ? sso.stopEffect : sso.enforceEffect}
+          {!enforced && settings.members_outside_domains > 0 && (
+            <p className="mt-2 font-medium text-text">{sso.outsideDomains(settings.members_outside_domains)}</p>
+          )}
+        </ConfirmButton>
       }
     >
       <StatusDot tone={enforced ? 'ok' : 'neutral'}>{enforced ? sso.enforced : sso.notEnforced}</StatusDot>
@@ -41,19 +45,6 @@ export const Enforcement = ({ settings }: { settings: SsoSettings }) => {
           ))}
         </ul>
       )}
-      <ConfirmDialog
-        open={asked}
-        onClose={() => setAsked(false)}
-        title={enforced ? sso.stopConfirm : sso.enforceConfirm}
-        action={enforced ? sso.stopEnforcing : sso.enforce}
-        danger={!enforced}
-        onConfirm={confirm}
-      >
-        {enforced ? sso.stopEffect : sso.enforceEffect}
-        {!enforced && settings.members_outside_domains > 0 && (
-          <p className="mt-2 font-medium text-text">{sso.outsideDomains(settings.members_outside_domains)}</p>
-        )}
-      </ConfirmDialog>
     </Section>
   )
 }

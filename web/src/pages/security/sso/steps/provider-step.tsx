@@ -1,6 +1,6 @@
+import type { StepProps } from '../../../../parts/sso-settings.ts'
 import { sso } from '../../../../strings/sso.ts'
 import { Section } from '../../../../ui/templates.tsx'
-import type { StepProps } from '../settings.ts'
 import { OidcForm } from './oidc-form.tsx'
 import { SamlForm } from './saml-form.tsx'
 

@@ -1,14 +1,14 @@
 import { useState } from 'react'
 import { useRefusal } from '../../../../api/can.ts'
+import { type SsoChange, type SsoSettings, type StepProps, usePutSso } from '../../../../parts/sso-settings.ts'
 import { sso } from '../../../../strings/sso.ts'
 import { ui } from '../../../../strings/ui.ts'
 import { ErrorNote } from '../../../../ui/error-note.tsx'
-import { Field } from '../../../../ui/field.tsx'
-import { Select } from '../../../../ui/select.tsx'
+import { optionsOf } from '../../../../ui/select.tsx'
 import { Switch } from '../../../../ui/switch.tsx'
 import { Section } from '../../../../ui/templates.tsx'
+import { SelectField } from '../../../../ui/text-field.tsx'
 import { toast } from '../../../../ui/toasts.tsx'
-import { type SsoChange, type SsoSettings, type StepProps, usePutSso } from '../settings.ts'
 import { DeleteConnection } from './delete-connection.tsx'
 import { Enforcement } from './enforcement.tsx'
 
@@ -37,14 +37,14 @@ const Newcomers = ({ settings }: { settings: SsoSettings }) => {
         disabled={off}
         onChecked={(on) => void save({ jit_provisioning: on })}
       />
-      <Field label={sso.defaultRole} help={refusal}>
-        <Select
-          value={default_role}
-          disabled={off}
-          onValue={(role) => void save({ default_role: role as keyof typeof sso.roles })}
-          options={Object.entries(sso.roles).map(([value, label]) => ({ value, label }))}
-        />
-      </Field>
+      <SelectField
+        label={sso.defaultRole}
+        help={refusal}
+        value={default_role}
+        disabled={off}
+        onValue={(role) => void save({ default_role: role as keyof typeof sso.roles })}
+        options={optionsOf(sso.roles)}
+      />
       {protocol === 'saml' && (
         <Switch
           label={sso.idpInitiated}

@@ -1,14 +1,11 @@
+import { type SsoChange, usePutSso } from '../../../../parts/sso-settings.ts'
 import { sso } from '../../../../strings/sso.ts'
 import { ui } from '../../../../strings/ui.ts'
-import { Button } from '../../../../ui/button.tsx'
-import { Field } from '../../../../ui/field.tsx'
-import { Input, TextArea } from '../../../../ui/input.tsx'
-import { Select } from '../../../../ui/select.tsx'
-import { Form } from '../../../../ui/templates.tsx'
-import { toast } from '../../../../ui/toasts.tsx'
+import { SaveForm } from '../../../../ui/save-form.tsx'
+import { optionsOf } from '../../../../ui/select.tsx'
+import { fieldsOf, SelectField, TextAreaField, TextField } from '../../../../ui/text-field.tsx'
 import { useDraft } from '../../../../ui/use-draft.ts'
-import { useSubmit } from '../../../sign-in/use-submit.ts'
-import { type SsoChange, usePutSso } from '../settings.ts'
+import { useSave } from '../../../../ui/use-save.ts'
 
 const empty = { way: 'url', url: '', xml: '', entityId: '', ssoUrl: '', certificates: '' }
 type Draft = typeof empty
@@ -28,83 +25,53 @@ type Faults = { fault: (path: string) => string | undefined }
 type FieldsProps = { value: Draft; change: (part: Partial<Draft>) => void } & Faults
 
 const Fields = ({ value, change, fault }: FieldsProps) => {
+  const field = fieldsOf(value, change, fault)
+  const code = { spellCheck: false, className: 'font-mono text-xs' }
   if (value.way === 'url') {
-    return (
-      <Field label={sso.idpMetadataUrl} help={sso.idpMetadataUrlHelp} error={fault('idp_metadata_url')}>
-        <Input type="url" value={value.url} onChange={(event) => change({ url: event.target.value })} />
-      </Field>
-    )
+    const { idpMetadataUrl: label, idpMetadataUrlHelp: help } = sso
+    return <TextField label={label} help={help} type="url" {...field('url', 'idp_metadata_url')} />
   }
   if (value.way === 'xml') {
-    return (
-      <Field label={sso.idpMetadataXml} error={fault('idp_metadata_xml')}>
-        <TextArea
-          rows={10}
-          spellCheck={false}
-          className="font-mono text-xs"
-          value={value.xml}
-          onChange={(event) => change({ xml: event.target.value })}
-        />
-      </Field>
-    )
+    return <TextAreaField label={sso.idpMetadataXml} rows={10} {...code} {...field('xml', 'idp_metadata_xml')} />
   }
   return (
     <>
-      <Field label={sso.idpEntityId} error={fault('idp_entity_id')}>
-        <Input value={value.entityId} onChange={(event) => change({ entityId: event.target.value })} />
-      </Field>
-      <Field label={sso.idpSsoUrl} error={fault('idp_sso_url')}>
-        <Input type="url" value={value.ssoUrl} onChange={(event) => change({ ssoUrl: event.target.value })} />
-      </Field>
-      <Field
+      <TextField label={sso.idpEntityId} {...field('entityId', 'idp_entity_id')} />
+      <TextField label={sso.idpSsoUrl} type="url" {...field('ssoUrl', 'idp_sso_url')} />
+      <TextAreaField
         label={sso.idpCertificate}
         help={sso.idpCertificateHelp}
-        error={fault('idp_certificates') ?? fault('idp_certificates.0')}
-      >
-        <TextArea
-          rows={8}
-          spellCheck={false}
-          className="font-mono text-xs"
-          value={value.certificates}
-          onChange={(event) => change({ certificates: event.target.value })}
-        />
-      </Field>
+        rows={8}
+        {...code}
+        {...field('certificates', 'idp_certificates')}
+      />
     </>
   )
 }
 
 export const SamlForm = ({ onSaved }: { onSaved: () => void }) => {
   const draft = useDraft('sso-saml', empty)
-  const form = useSubmit()
   const put = usePutSso()
-  const save = () =>
-    form.submit(async () => {
-      await put(bodyOf(draft.value))
+  const form = useSave(() => put(bodyOf(draft.value)), {
+    message: ui.saved,
+    done: () => {
       draft.forget()
-      toast(ui.saved)
       onSaved()
-    })
+    },
+  })
   return (
-    <Form
-      onSubmit={save}
-      error={form.rest}
-      actions={
-        <Button type="submit" look="primary" busy={form.busy} gate="requireOwnerSession">
-          {sso.saveProvider}
-        </Button>
-      }
-    >
-      <Field label={sso.way} error={form.fault('protocol')}>
-        <Select
-          value={draft.value.way}
-          onValue={(way) => {
-            form.clear()
-            draft.change({ way })
-          }}
-          options={Object.entries(sso.ways).map(([value, label]) => ({ value, label }))}
-        />
-      </Field>
+    <SaveForm onSubmit={form.save} form={form} gate="requireOwnerSession" action={sso.saveProvider}>
+      <SelectField
+        label={sso.way}
+        error={form.fault('protocol')}
+        value={draft.value.way}
+        onValue={(way) => {
+          form.clear()
+          draft.change({ way })
+        }}
+        options={optionsOf(sso.ways)}
+      />
       <Fields value={draft.value} change={draft.change} fault={form.fault} />
-    </Form>
+    </SaveForm>
   )
 }

@@ -1,10 +1,9 @@
+import type { Protocol, SsoSettings, StepProps } from '../../../../parts/sso-settings.ts'
 import { sso } from '../../../../strings/sso.ts'
 import { Button } from '../../../../ui/button.tsx'
 import { Copyable } from '../../../../ui/copy-button.tsx'
-import { Field } from '../../../../ui/field.tsx'
-import { Select } from '../../../../ui/select.tsx'
 import { Section } from '../../../../ui/templates.tsx'
-import type { Protocol, SsoSettings, StepProps } from '../settings.ts'
+import { SelectField } from '../../../../ui/text-field.tsx'
 
 const valuesFor = (protocol: Protocol, { sp }: SsoSettings): [string, string][] =>
   protocol === 'saml'
@@ -20,17 +19,16 @@ type Props = StepProps & { onProtocol: (protocol: Protocol) => void }
 export const ServiceStep = ({ settings, protocol, onProtocol, goTo }: Props) => (
   <Section title={sso.serviceTitle} description={sso.serviceHelp}>
     <div className="flex flex-col gap-4">
-      <Field label={sso.protocol}>
-        <Select
-          className="max-w-60"
-          value={protocol}
-          onValue={(value) => onProtocol(value as Protocol)}
-          options={[
-            { value: 'saml', label: sso.saml },
-            { value: 'oidc', label: sso.oidc },
-          ]}
-        />
-      </Field>
+      <SelectField
+        label={sso.protocol}
+        className="max-w-60"
+        value={protocol}
+        onValue={(value) => onProtocol(value as Protocol)}
+        options={[
+          { value: 'saml', label: sso.saml },
+          { value: 'oidc', label: sso.oidc },
+        ]}
+      />
       <dl className="flex flex-col gap-3">
         {valuesFor(protocol, settings).map(([name, value]) => (
           <div key={name} className="min-w-0">

@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
+import { type StepProps, ssoQuery } from '../../../../parts/sso-settings.ts'
 import { sso } from '../../../../strings/sso.ts'
 import { StatusDot } from '../../../../ui/badge.tsx'
 import { Button, buttonClasses } from '../../../../ui/button.tsx'
 import { Copyable } from '../../../../ui/copy-button.tsx'
 import { Section } from '../../../../ui/templates.tsx'
-import { type StepProps, ssoQuery } from '../settings.ts'
 
 const back = encodeURIComponent('/settings/sso?step=test')
 
