@@ -27,5 +27,5 @@ COPY --from=build --chown=1000:1000 /app/data ./data
 USER 1000:1000
 EXPOSE 3000 3001
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s CMD ["node", "bin/health-check.js", "3000"]
-ENTRYPOINT ["node", "--max-semi-space-size=32", "--no-allocation-site-pretenuring", "--heap-growing-percent=30", "--expose-gc", "bin/tidings.js"]
+ENTRYPOINT ["node", "bin/tidings.js"]
 CMD ["start"]

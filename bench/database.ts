@@ -5,7 +5,7 @@
 
 import { join } from 'node:path'
 import pg from 'pg'
-import { silentLog } from '../src/ground/log.ts'
+import { silentLog } from '../src/platform/ground/log.ts'
 
 export type BenchDatabase = { url: string; drop(): Promise<void> }
 
@@ -39,7 +39,7 @@ const describeServer = (url: string, kind: string): Promise<string> =>
   })
 
 const startEmbeddedIn = async (folder: string) => {
-  const { startEmbedded } = await import('../src/db/embedded/supervisor.ts')
+  const { startEmbedded } = await import('../src/platform/db/embedded/supervisor.ts')
   const embedded = await startEmbedded({
     dataDir: join(folder, 'database'),
     // The only changed setting, because pgbench opens a session for each of its clients.

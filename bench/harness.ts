@@ -3,13 +3,13 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { cpus } from 'node:os'
 import { basename } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { BenchDatabase } from './database.ts'
-import { median, roundOrder } from './figures.ts'
+import { roundOrder } from './figures.ts'
 import type { Load } from './load.ts'
+import { watchMachine } from './machine.ts'
 import type { Outcome, Row, Sample, Target } from './results.ts'
 import type { FromServer } from './servers/serve.ts'
 import { programIn, type Tree } from './tree.ts'
@@ -81,7 +81,7 @@ export type BenchRun = {
 export const runBench = async ({ bench, resources, pace, report, signal }: BenchRun): Promise<Outcome> => {
   const rounds = (!resources.quick && bench.rounds) || pace.rounds
   const running = new Map<string, Running>()
-  const otherWork: number[] = []
+  let otherWork: string[] = []
   let busyTurns = 0
   const rows: Row[] = bench.clients.flatMap((clients) =>
     bench.contenders.map(({ name }): Row => ({ contender: name, clients, samples: [] })),
@@ -99,13 +99,14 @@ export const runBench = async ({ bench, resources, pace, report, signal }: Bench
       await resources.workers.untilDone()
       await started.take({ clients: warmUpClients, warmMs: 0, measureMs: pace.warmUpMs, warmUp: true })
     }
+    const othersSince = watchMachine()
     for (const clients of bench.clients) {
       for (let round = 0; round < rounds; round++) {
         const turns = rows.filter((row) => row.clients === clients && !row.skipped)
         for (const row of roundOrder(turns, round)) {
           signal.throwIfAborted()
           if (!(await resources.workers.untilDone())) busyTurns++
-          otherWork.push(await busyWhile(pause(settleMs)))
+          await pause(settleMs)
           const sample = await running
             .get(row.contender)!
             .take({ clients, warmMs: pace.warmMs, measureMs: pace.measureMs })
@@ -123,6 +124,7 @@ export const runBench = async ({ bench, resources, pace, report, signal }: Bench
         }
       }
     }
+    otherWork = othersSince()
   } finally {
     // A server that does not exit cleanly is reported, but its figures stay valid.
     const ends = await Promise.allSettled([...running.values()].map((contender) => contender.stop()))
@@ -132,29 +134,8 @@ export const runBench = async ({ bench, resources, pace, report, signal }: Bench
   const ofSamples = rows.flatMap(({ samples }) => samples.flatMap((sample) => sample.notes ?? []))
   const rounded = rounds === pace.rounds ? [] : [`${rounds} ${rounds === 1 ? 'round' : 'rounds'}`]
   const busy = busyTurns === 0 ? [] : [`the worker had not linked every audit entry before ${busyTurns} turns`]
-  const notes = [...rounded, ...ofSamples, ...busy, ...otherWorkNote(otherWork)]
+  const notes = [...rounded, ...ofSamples, ...busy, ...otherWork]
   return { bench: name, about, baseline, targets, rows, notes, against }
-}
-
-/** The share of the whole machine's CPU time that was used during the wait. */
-const busyWhile = async (wait: Promise<void>): Promise<number> => {
-  const read = () => {
-    const times = cpus().map((core) => core.times)
-    const idle = times.reduce((sum, core) => sum + core.idle, 0)
-    return { idle, all: times.reduce((sum, { user, nice, sys, irq }) => sum + user + nice + sys + irq, idle) }
-  }
-  const before = read()
-  await wait
-  const after = read()
-  const all = after.all - before.all
-  return all > 0 ? 1 - (after.idle - before.idle) / all : 0
-}
-
-/** All contenders are idle between turns, so CPU use at that time comes from other programs and distorts the figures. */
-const otherWorkNote = (shares: number[]): string[] => {
-  const share = shares.length ? median(shares) : 0
-  if (share < 0.1) return []
-  return [`other programs used ${(share * 100).toFixed(0)} % of the machine: run it again on an idle one`]
 }
 
 const describeSample = ({ perSecond, p50Ms, p99Ms, rssMb, loadCpuShare }: Sample): string =>

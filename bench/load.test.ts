@@ -15,7 +15,7 @@ const underLoad = async (answer: RequestListener) => {
   const { port } = server.address() as AddressInfo
   try {
     const request = { method: 'POST', path: '/', body: counterSlot }
-    return await load.run({ port, request, clients: 4, warmMs: 50, measureMs: 150 })
+    return await load.run({ port, request, clients: 4, warmMs: 50, measureMs: 1_000 })
   } finally {
     server.closeAllConnections()
     server.close()
@@ -31,15 +31,16 @@ test('Every request of a run carries a different counter, and every response is 
   expect(new Set(seen).size).toBe(seen.length)
   expect(result.requests).toBeGreaterThan(0)
   expect(result.requests).toBeLessThanOrEqual(seen.length)
-  expect(result.perSecond).toBeCloseTo(result.requests / 0.15)
+  expect(result.perSecond).toBe(result.requests)
   expect(result.p99Ms).toBeGreaterThanOrEqual(result.p50Ms)
 })
 
 test('A response that is not 2xx fails the run and is included in the error', async () => {
+  // The first one arrives on a machine of any speed.
   let served = 0
   const run = underLoad((_, response) => {
-    const text = ++served === 5 ? 'out of quota' : 'ok'
-    response.writeHead(served === 5 ? 429 : 200, { 'content-length': text.length }).end(text)
+    const text = ++served === 1 ? 'out of quota' : 'ok'
+    response.writeHead(served === 1 ? 429 : 200, { 'content-length': text.length }).end(text)
   })
   await expect(run).rejects.toThrow(/^1 responses were not 2xx.*out of quota/s)
 })

@@ -26,8 +26,22 @@ const updateBundle = async () => {
 
 const [command, ...options] = process.argv.slice(2)
 
+const asksForHelp = options.some((option) => ['--help', '-h'].includes(option))
+
 /** Commands that serve pages. The others, and their help, start without the dashboard. */
-const servesPages = ['start', 'api'].includes(command) && !options.some((option) => ['--help', '-h'].includes(option))
+const servesPages = ['start', 'api'].includes(command) && !asksForHelp
+
+/**
+ * Starts this program again with the flags of the service, which Node takes only at its start. It stays the same process,
+ * with its id, its parent and its terminal. That costs a second start of Node, so other commands run without them. A parent
+ * that talks to this process over a channel would lose it, so such a parent passes the flags itself.
+ */
+const takeServiceFlags = () => {
+  const serves = ['start', 'api', 'worker'].includes(command) && !asksForHelp
+  const hasFlags = serviceFlags.every((flag) => process.execArgv.includes(flag))
+  if (!serves || hasFlags || process.channel || !process.execve) return
+  process.execve(process.execPath, [process.execPath, ...serviceFlags, ...process.execArgv, ...process.argv.slice(1)])
+}
 
 /** The service runs without its dashboard, so a failed build is reported and does not stop the start. */
 const updateWeb = async () => {
@@ -87,6 +101,7 @@ const runAsChild = () =>
     env: { ...process.env, TIDINGS_LAUNCHER: '1' },
   }).then((code) => process.exit(code))
 
+if (thisIsNode24()) takeServiceFlags()
 await updateBundle().catch(exitWithMessage)
 await updateWeb().catch(exitWithMessage)
 keepCompiledCode()

@@ -3,53 +3,75 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, normalize, relative } from 'node:path'
 import { parseSync } from 'oxc-parser'
 
+/** A room is a folder under src/. Its folders are arranged in layers, highest first; '' is a room without folders. */
+type Floor = Record<string, string[][]>
+
 /**
- * Modules by layer, lowest first. A module is a folder under src/, or a file at its top. Modules of one layer do not
- * import each other. The longest matching name wins, so `http/v1` is above `http`.
+ * The rooms by floor, highest first. Rooms of one floor do not import each other, and neither do folders of one layer. The
+ * longest matching name wins, so `http/v1` is above `http`.
  */
-export const layers: string[][] = [
-  ['ground'],
-  ['db'],
-  ['providers', 'outgoing', 'traces'],
-  ['limits', 'settings', 'idempotency', 'events', 'audit', 'health'],
-  ['orgs', 'replica'],
-  ['processes'],
-  ['usage'],
-  ['keys', 'accounts', 'projects', 'tenants', 'suppressions'],
-  ['admission', 'audiences', 'domains', 'oauth', 'senders', 'signin', 'templates', 'tracking', 'webhooks'],
-  ['team'],
-  ['scim', 'sso'],
-  ['billing', 'messages'],
-  ['analytics', 'blasts', 'exports', 'inbound', 'overview', 'verifications'],
-  ['operator'],
-  ['worker'],
-  ['http', 'submission'],
-  [
-    'http/v1',
-    'http/dashboard',
-    'http/public',
-    'http/provider',
-    'http/dev',
-    'http/oauth',
-    'http/scim',
-    'http/mcp',
-    'http/web',
-    'inbound-smtp',
-  ],
-  ['wiring'],
-  ['command'],
-  ['main.ts'],
+export const house: Floor[] = [
+  { app: [['command'], ['wiring'], ['operator']] },
+  {
+    interfaces: [
+      [
+        'http/v1',
+        'http/dashboard',
+        'http/public',
+        'http/web',
+        'http/oauth',
+        'http/mcp',
+        'http/provider',
+        'http/scim',
+        'http/dev',
+        'inbound-smtp',
+      ],
+      ['http', 'submission'],
+      ['worker'],
+    ],
+  },
+  { sending: [['blasts', 'inbound', 'verifications'], ['messages'], ['templates', 'tracking']] },
+  { reports: [['analytics', 'exports', 'overview', 'health']] },
+  { people: [['billing', 'scim', 'sso'], ['team'], ['oauth', 'signin']] },
+  { senders: [['domains', 'sms']], recipients: [['audiences'], ['suppressions']], webhooks: [['']] },
+  { customers: [['admission'], ['accounts', 'keys', 'projects', 'tenants'], ['usage'], ['orgs']] },
+  { journal: [['audit', 'events']] },
+  { providers: [['']] },
+  {
+    platform: [
+      ['processes'],
+      ['replica'],
+      ['idempotency', 'limits', 'settings'],
+      ['outgoing', 'traces'],
+      ['db'],
+      ['ground'],
+    ],
+  },
 ]
 
-export type Sources = Map<string, string>
+/** The file at the top of src/, which imports what it likes. */
+const entry = 'main.ts'
 
-const layerOf = new Map(layers.flatMap((modules, layer) => modules.map((module) => [module, layer] as const)))
+type Place = { floor: number; room: string; layer: number }
+
+/** The places of the folders, such as `customers/keys`. */
+export const places: Map<string, Place> = new Map(
+  house.flatMap((rooms, floor) =>
+    Object.entries(rooms).flatMap(([room, layers]) =>
+      layers.flatMap((folders, layer) =>
+        folders.map((folder) => [folder === '' ? room : `${room}/${folder}`, { floor, room, layer }] as const),
+      ),
+    ),
+  ),
+)
+
+export type Sources = Map<string, string>
 
 export const moduleOf = (file: string): string | undefined => {
   const parts = file.split('/')
   for (let length = parts.length; length > 0; length--) {
     const name = parts.slice(0, length).join('/')
-    if (layerOf.has(name)) return name
+    if (places.has(name)) return name
   }
   return undefined
 }
@@ -68,19 +90,49 @@ export const importsOf = (file: string, text: string): string[] => {
   return [...new Set(relativeOnes)].map((name) => normalize(join(dirname(file), name)))
 }
 
+/** Why a folder may not import another, or undefined if it may. */
+const faultBetween = (from: string, to: string): string | undefined => {
+  const [above, below] = [places.get(from) as Place, places.get(to) as Place]
+  const sameRoom = above.room === below.room
+  const depth = sameRoom ? below.layer - above.layer : below.floor - above.floor
+  if (depth < 0) return `upward, from ${from} to ${to}`
+  if (depth === 0) return `${from} and ${to} are ${sameRoom ? 'in one layer' : 'on one floor'}`
+  return undefined
+}
+
 const importFaults = (file: string, imports: string[]): string[] => {
   const module = moduleOf(file)
-  if (module === undefined) return [`${file} is in no module: add it to the layers in scripts/architecture.ts`]
-  const layer = layerOf.get(module) as number
+  if (module === undefined && file !== entry)
+    return [`${file} is in no room: add it to the house in scripts/architecture.ts`]
   return imports.flatMap((target) => {
     const other = moduleOf(target)
     if (target.startsWith('..')) return [`${file} imports ${target}, which is outside src/`]
-    if (other === undefined || other === module) return []
-    const otherLayer = layerOf.get(other) as number
-    if (otherLayer > layer) return [`${file} imports ${target}: upward, from ${module} to ${other}`]
-    if (otherLayer === layer) return [`${file} imports ${target}: ${module} and ${other} are in one layer`]
-    return []
+    if (target === entry) return [`${file} imports ${target}: upward`]
+    if (module === undefined || other === undefined || other === module) return []
+    const fault = faultBetween(module, other)
+    return fault === undefined ? [] : [`${file} imports ${target}: ${fault}`]
   })
+}
+
+/**
+ * The folders of the dashboard in web/src, highest first: each imports those below it only. What several groups of pages
+ * share is in `parts`, so a page imports nothing of another group. Files at the top, such as the router, import what they like.
+ */
+export const dashboardLayers = ['shell', 'pages', 'parts', 'mail', 'ui', 'api', 'strings']
+
+/** A page belongs to the group whose folder it is in, such as `messages`. Files directly in pages/ list the pages. */
+const pageGroup = (file: string): string | undefined => /^pages\/([^/]+)\//.exec(file)?.[1]
+
+const dashboardFault = (from: string, to: string): string | undefined => {
+  const [above = '', below = ''] = [from.split('/'), to.split('/')].map(([folder]) => folder)
+  if (to.startsWith('..')) return `${to} is outside web/src/`
+  const depth = dashboardLayers.indexOf(below) - dashboardLayers.indexOf(above)
+  if (from.includes('/') && depth < 0) return `upward, from ${above} to ${to.includes('/') ? below : 'the top'}`
+  const [group, other] = [pageGroup(from), pageGroup(to)]
+  if (group !== undefined && other !== undefined && group !== other) {
+    return `pages/${group} and pages/${other} are apart: move what they share to parts/`
+  }
+  return undefined
 }
 
 const circles = (graph: Map<string, string[]>): string[] => {
@@ -104,15 +156,21 @@ const circles = (graph: Map<string, string[]>): string[] => {
 export const isStore = (file: string): boolean => /(^|\/)store(\/[\w-]+)?\.ts$/.test(file)
 
 /** Each decides in one place how far the address of a connection can be believed. */
-const addressReaders = new Set(['http/caller-address.ts', 'http/this-machine.ts'])
+const addressReaders = new Set(['interfaces/http/caller-address.ts', 'interfaces/http/this-machine.ts'])
 const readsAddress = /\bremoteAddress\b|x-forwarded-for|\brequest\.ips?\b/i
+
+/** Which statement a list needs would otherwise be decided once for each of its routes. */
+const importsDatabase = /from '[^']*platform\/db\/pool\.ts'/
 
 /** A limit per address that names its own bucket would count the single addresses of IPv6. */
 const namesByAddress = /\b(address|ip|source|callerAddress\([^()]*\))\s*\?\?\s*'unknown'/
 
 /** Every other check of a password would forget the limits on guessing it. */
-const passwordCheckers = new Set(['accounts/passwords.ts', 'signin/prove-password.ts'])
+const passwordCheckers = new Set(['customers/accounts/passwords.ts', 'people/signin/prove-password.ts'])
 const checksPassword = /\bverifyPassword\b|\bpasswords\.matches\b/
+
+/** A `Failure` is an error of the caller, with a code of the catalogue. Every other class ends in `Fault`. */
+const otherErrorName = /\bclass (?!Failure\b|\w*Fault\b)(\w+) extends \w*(?:Error|Fault)\b/
 
 /** A running process that prepared `select *` fails once a migration adds a column. */
 const everyColumn = /\b(select|returning)\s+([\w]+\.)?\*|,\s*\w+\.\*/i
@@ -120,9 +178,9 @@ const everyColumn = /\b(select|returning)\s+([\w]+\.)?\*|,\s*\w+\.\*/i
 const contentFaults = (file: string, text: string): string[] => {
   const faults: string[] = []
   if (/\bprocess\.env\b/.test(text) && file !== 'main.ts') {
-    faults.push(`${file} reads the environment: only main.ts does, through ground/config`)
+    faults.push(`${file} reads the environment: only main.ts does, through platform/ground/config`)
   }
-  if (/\bstatement[<(]/.test(text) && !isStore(file) && file !== 'db/statement.ts') {
+  if (/\bstatement[<(]/.test(text) && !isStore(file) && file !== 'platform/db/statement.ts') {
     faults.push(`${file} declares a statement: SQL belongs into the store of its module`)
   }
   if (isStore(file) && /\b(now\(\)|current_timestamp|clock_timestamp\(\))/i.test(text)) {
@@ -131,15 +189,20 @@ const contentFaults = (file: string, text: string): string[] => {
   if (isStore(file) && everyColumn.test(text)) {
     faults.push(`${file} selects every column: list the columns, so that a migration can add one`)
   }
-  if (moduleOf(file)?.startsWith('http') && !addressReaders.has(file) && readsAddress.test(text)) {
+  if (moduleOf(file)?.startsWith('interfaces/http') && !addressReaders.has(file) && readsAddress.test(text)) {
     faults.push(`${file} reads the address of a connection: use callerAddress or fromThisMachine`)
+  }
+  if (moduleOf(file)?.startsWith('interfaces/http') && importsDatabase.test(text)) {
+    faults.push(`${file} calls the database: routes call the actions of a module`)
   }
   if (!passwordCheckers.has(file) && checksPassword.test(text)) {
     faults.push(`${file} checks a password: use ProvePassword`)
   }
-  if (file !== 'ground/ip-address.ts' && namesByAddress.test(text)) {
+  if (file !== 'platform/ground/ip-address.ts' && namesByAddress.test(text)) {
     faults.push(`${file} counts a single address: use bucketsPerAddress or countedNetworks`)
   }
+  const misnamed = otherErrorName.exec(text)?.[1]
+  if (misnamed !== undefined) faults.push(`${file} names an error ${misnamed}: end its name in Fault`)
   if (/(^|\/)(utils?|common|helpers?|services?|types|misc)(\/|\.ts$)/.test(file)) {
     faults.push(`${file} has a name that hides its purpose`)
   }
@@ -179,7 +242,7 @@ export const spreadFaults = (file: string, text: string): string[] => {
 const partNames = new Set(['store.ts', 'shapes.ts', 'manage.ts', 'read.ts', 'retention.ts'])
 
 /** Routes and pages are named after what they serve, and so is the module that does the work. */
-const isRoute = (file: string): boolean => /^http\/(v1|dashboard|public|provider|dev)\//.test(file)
+const isRoute = (file: string): boolean => /^interfaces\/http\/(v1|dashboard|public|provider|dev)\//.test(file)
 
 const exportedNames = (file: string, text: string): string[] => {
   const names = parseSync(file, text).module.staticExports.flatMap(({ entries }) =>
@@ -195,6 +258,13 @@ const repeated = (kind: string, places: [name: string, file: string][]): string[
     .filter(([, found]) => found.length > 1)
     .map(([name, found]) => `${kind} ${name} is used twice: ${found.map(([, file]) => file).join(', ')}`)
 }
+
+/** With both, a reader has to look for a statement in two places. */
+const storeFaults = (files: string[]): string[] =>
+  files
+    .filter((file) => basename(file) === 'store.ts')
+    .filter((file) => files.some((other) => other.startsWith(`${dirname(file)}/store/`)))
+    .map((file) => `${file} and ${dirname(file)}/store/ are both there: move the statements into the folder`)
 
 const nameFaults = (sources: Sources): string[] => {
   const files = [...sources.keys()].filter((file) => !partNames.has(basename(file)) && !isRoute(file))
@@ -217,21 +287,44 @@ export const architectureFaults = (sources: Sources): string[] => {
     ...circles(graph),
     ...[...sources].flatMap(([file, text]) => contentFaults(file, text)),
     ...nameFaults(sources),
+    ...storeFaults([...sources.keys()]),
+  ]
+}
+
+/** The rules for the dashboard. */
+export const dashboardFaults = (sources: Sources): string[] => {
+  const graph = new Map([...sources].map(([file, text]) => [file, importsOf(file, text)]))
+  const strays = [...sources.keys()].filter((file) => {
+    const [folder = '', ...rest] = file.split('/')
+    return rest.length > 0 && !dashboardLayers.includes(folder)
+  })
+  return [
+    ...strays.map((file) => `${file} is in no layer: add it to dashboardLayers in scripts/architecture.ts`),
+    ...[...graph].flatMap(([file, imports]) =>
+      imports.flatMap((target) => {
+        const fault = dashboardFault(file, target)
+        return fault === undefined ? [] : [`${file} imports ${target}: ${fault}`]
+      }),
+    ),
+    ...circles(graph),
   ]
 }
 
 const sourcesIn = (root: string, keep: (file: string) => boolean): Sources => {
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts') && keep(file))
+    .filter((file) => /\.tsx?$/.test(file) && keep(file))
     .map((file) => relative(root, join(root, file)))
   return new Map(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]))
 }
 
-/** Everything under src/ except tests and their harnesses. */
-export const readSources = (root: string): Sources =>
-  sourcesIn(root, (file) => !/\.test\.ts$|(^|\/)harness\.ts$/.test(file))
+/** Everything under src/ except tests. */
+export const readSources = (root: string): Sources => sourcesIn(root, (file) => !file.endsWith('.test.ts'))
 
-/** All code of the project, tests included. */
+/** The dashboard without the types that are generated for it. */
+export const readDashboard = (root: string): Sources =>
+  sourcesIn(join(root, 'web', 'src'), (file) => !file.endsWith('.gen.ts'))
+
+/** All code of the project outside the dashboard, tests included. */
 export const readAllCode = (root: string): Sources =>
   new Map(
     ['src', 'test', 'bench', 'scripts'].flatMap((folder) =>

@@ -24,7 +24,7 @@ const dist = join(root, 'dist')
 const bundle = join(dist, 'tidings.mjs')
 
 /** Programs of threads, which need a file to start from. Each becomes a bundle of its own next to the service. */
-const threadEntries = ['sso/saml/verify-in-thread.ts']
+const threadEntries = ['people/sso/saml/verify-in-thread.ts', 'interfaces/submission/parse-in-thread.ts']
 
 const filesUnder = (folder) =>
   readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
@@ -103,7 +103,7 @@ const sweepAbandonedDrafts = () => {
 }
 
 const publishMigrations = () => {
-  const [from, to] = [join(source, 'db', 'migrations'), join(dist, 'migrations')]
+  const [from, to] = [join(source, 'platform', 'db', 'migrations'), join(dist, 'migrations')]
   mkdirSync(to, { recursive: true })
   const names = existsSync(from) ? readdirSync(from).filter((name) => name.endsWith('.sql')) : []
   for (const name of names) publish(join(to, name), readFileSync(join(from, name)))

@@ -2,7 +2,14 @@
 import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { architectureFaults, readAllCode, readSources, spreadFaults } from './architecture.ts'
+import {
+  architectureFaults,
+  dashboardFaults,
+  readAllCode,
+  readDashboard,
+  readSources,
+  spreadFaults,
+} from './architecture.ts'
 import { stalePages } from './docs.ts'
 import { isStartOnly, sayStarted } from './start-only.ts'
 
@@ -33,6 +40,7 @@ const checkAll = async (): Promise<boolean[]> => [
   passes('types of the dashboard', compiler, ['--noEmit', '-p', 'web']),
   passes('lint and format', linter, ['ci', '--error-on-warnings', '.']),
   isClean('architecture', architectureFaults(readSources(join(root, 'src')))),
+  isClean('architecture of the dashboard', dashboardFaults(readDashboard(root))),
   isClean(
     'no spreads of literals',
     [...readAllCode(root)].flatMap(([file, text]) => spreadFaults(file, text)),

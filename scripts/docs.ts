@@ -1,14 +1,16 @@
 /** `npm run docs`: writes the pages and types that are generated from the source. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { configurationPage } from '../src/ground/config/configuration-page.ts'
-import { errorsPage } from '../src/ground/errors.ts'
+import { configurationPage } from '../src/platform/ground/config/configuration-page.ts'
+import { errorsPage } from '../src/platform/ground/errors.ts'
 import { dashboardTypes } from './dashboard-types.ts'
+import { architecturePage } from './house-table.ts'
 import { isStartOnly, sayStarted } from './start-only.ts'
 
 const root = dirname(import.meta.dirname)
 
 const pages: Record<string, () => string | Promise<string>> = {
+  'docs/architecture.md': architecturePage,
   'docs/configuration.md': configurationPage,
   'docs/errors.md': errorsPage,
   'web/src/api/schema.gen.ts': dashboardTypes,

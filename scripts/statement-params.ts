@@ -33,6 +33,24 @@ const readSource = (file: string): Source => {
   return { file, body, types, imports }
 }
 
+/** The texts of `'a' | 'b'`. */
+const textsOf = (type: Node): string[] =>
+  (type.type === 'TSUnionType' ? (type.types as Node[]) : [type]).map((one) => (one.literal as Node).value as string)
+
+const camel = (name: string): string => name.replace(/_([a-z0-9])/g, (_, next: string) => next.toUpperCase())
+
+/** The columns in `const name = columns({ … })`. */
+const columnsNamed = (name: string, source: Source): string[] => {
+  let found: string[] | undefined
+  walk(source.body, (node) => {
+    if (node.type !== 'VariableDeclarator' || (node.id as Node).name !== name) return
+    const [table] = (node.init as Node).arguments as [Node]
+    found = (table.properties as Node[]).map((property) => (property.key as Node).name as string)
+  })
+  if (!found) throw new Error(`${source.file}: the columns ${name} were not found`)
+  return found
+}
+
 /** The members of an object type: a literal, an intersection, or a name for either in this file or an imported one. */
 const membersOf = (type: Node, source: Source): string[] => {
   if (type.type === 'TSTypeLiteral') {
@@ -42,13 +60,10 @@ const membersOf = (type: Node, source: Source): string[] => {
   if (type.type !== 'TSTypeReference') throw new Error(`${source.file}: ${type.type} does not declare parameters`)
   const name = (type.typeName as Node).name as string
   if (name === 'NoParams') return []
-  if (name === 'Omit') {
-    const [whole, omitted] = (type.typeArguments as Node).params as [Node, Node]
-    const names = (omitted.type === 'TSUnionType' ? (omitted.types as Node[]) : [omitted]).map(
-      (literal) => (literal.literal as Node).value,
-    )
-    return membersOf(whole, source).filter((member) => !names.includes(member))
-  }
+  const [whole, names] = ((type.typeArguments as Node | null)?.params ?? []) as [Node, Node]
+  if (name === 'Omit') return membersOf(whole, source).filter((member) => !textsOf(names).includes(member))
+  if (name === 'Given') return textsOf(names).map(camel)
+  if (name === 'RowOf') return columnsNamed((whole.exprName as Node).name as string, source)
   const alias = source.types.get(name)
   if (alias) return membersOf(alias, source)
   const imported = source.imports.get(name)

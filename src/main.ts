@@ -1,22 +1,18 @@
 /** The `tidings` command line. */
 import cluster from 'node:cluster'
 import { availableParallelism } from 'node:os'
-import { backupCommand, restoreCommand } from './command/backup-commands.ts'
-import { exitCodeOf, surviveLostOutput } from './command/closed-output.ts'
-import { Fault } from './command/command-fault.ts'
-import { anyDatabase, migrateAll } from './command/database.ts'
-import { ops } from './command/ops.ts'
-import type { ServedParts } from './command/serve.ts'
-import { usageFor } from './command/usage.ts'
-import { EmbeddedFault } from './db/embedded/supervisor.ts'
-import { SchemaFault } from './db/migrate.ts'
-import { type Config, ConfigFault, readConfig } from './ground/config/config.ts'
-import { type Log, makeLog } from './ground/log.ts'
-import { showStack } from './ground/shown-stack.ts'
-import { readServiceVersion } from './ground/version.ts'
-import { MasterKeyFault } from './operator/master-key.ts'
-import { chooseProcesses } from './processes/choose-processes.ts'
-import { SubmissionFault } from './submission/listen-smtp.ts'
+import { backupCommand, restoreCommand } from './app/command/backup-commands.ts'
+import { exitCodeOf, surviveLostOutput } from './app/command/closed-output.ts'
+import { anyDatabase, migrateAll } from './app/command/database.ts'
+import { ops } from './app/command/ops.ts'
+import type { ServedParts } from './app/command/serve.ts'
+import { usageFor } from './app/command/usage.ts'
+import { type Config, readConfig } from './platform/ground/config/config.ts'
+import { type Log, makeLog } from './platform/ground/log.ts'
+import { OperatorFault } from './platform/ground/operator-fault.ts'
+import { showStack } from './platform/ground/shown-stack.ts'
+import { readServiceVersion } from './platform/ground/version.ts'
+import { chooseProcesses } from './platform/processes/choose-processes.ts'
 
 /** The commands that serve until they are stopped. */
 const services = new Set<string | undefined>(['start', 'api', 'worker'])
@@ -29,18 +25,18 @@ const serveParts = async (config: Config, log: Log, parts: ServedParts): Promise
   const choice =
     processName === undefined ? chooseProcesses({ ...config, cores: availableParallelism() }, parts) : undefined
   if (choice) log.info({ processes: choice.processes, why: choice.why }, 'processes chosen')
-  const { serveAsChild, serveSeveral } = await import('./command/serve-several.ts')
-  const { serve } = await import('./command/serve.ts')
+  const { serveAsChild, serveSeveral } = await import('./app/command/serve-several.ts')
+  const { serve } = await import('./app/command/serve.ts')
   if (processName !== undefined) return serveAsChild(config, log, parts, processName)
   const { plan, automatic = false } = choice ?? {}
   return plan ? serveSeveral(config, log, parts, { plan, automatic }) : serve(config, log, parts)
 }
 
 /** The nearest usage to a command that does not exist. */
-const unknown = (args: string[]): Fault => {
+const unknown = (args: string[]): OperatorFault => {
   const words = args.filter((arg) => !arg.startsWith('-'))
   const usage = (words[0] === 'ops' && usageFor(['ops'])) || usageFor([])
-  return new Fault(`Unknown command: ${words.join(' ')}.\n\n${usage?.text}`)
+  return new OperatorFault(`Unknown command: ${words.join(' ')}.\n\n${usage?.text}`)
 }
 
 const run = async (command: string | undefined, args: string[]): Promise<number> => {
@@ -85,12 +81,6 @@ const run = async (command: string | undefined, args: string[]): Promise<number>
   }
 }
 
-/** Errors that the user can fix. Their message is printed without a stack trace. */
-const isExpected = (error: unknown): error is Error =>
-  [Fault, ConfigFault, EmbeddedFault, SchemaFault, MasterKeyFault, SubmissionFault].some(
-    (kind) => error instanceof kind,
-  )
-
 const [command, ...args] = process.argv.slice(2)
 surviveLostOutput()
 // Before Node prints an error that nobody has caught, and exits.
@@ -101,7 +91,9 @@ try {
   const code = await run(command, args)
   process.exitCode = services.has(command ?? '') ? code : exitCodeOf(code)
 } catch (error) {
-  process.stderr.write(`${isExpected(error) ? error.message : showStack(String((error as Error)?.stack))}\n`)
+  process.stderr.write(
+    `${error instanceof OperatorFault ? error.message : showStack(String((error as Error)?.stack))}\n`,
+  )
   process.exitCode = 1
 }
 // Everything has stopped. Exit even if an open handle would keep the process alive.

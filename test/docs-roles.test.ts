@@ -1,12 +1,11 @@
 /** Compares the table in docs/roles.md with the gates of the routes. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
-import type { SessionGate } from '../src/http/dashboard/dashboard-route.ts'
-import { startTestService } from './service/service.ts'
+import { expect, test } from 'vitest'
+import type { SessionGate } from '../src/interfaces/http/route-access.ts'
+import { sharedTestService } from './service/service.ts'
 
-const t = await startTestService()
-afterAll(() => t.stop())
+const t = await sharedTestService()
 
 const needs: Record<SessionGate, string> = {
   public: 'nobody in particular',
@@ -22,5 +21,7 @@ test('A-034 the table of routes in docs/roles.md has every route with its gate',
   const rows = page.split('\n').filter((line) => /^\| `[A-Z]+` \| `\/api\//.test(line))
   const keyOf = ({ path, method }: { path: string; method: string }): string => `${path} ${method}`
   const routes = t.service.dashboardRoutes.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
-  expect(rows).toEqual(routes.map(({ method, path, gate }) => `| \`${method}\` | \`${path}\` | ${needs[gate]} |`))
+  expect(rows).toEqual(
+    routes.map(({ method, path, access }) => `| \`${method}\` | \`${path}\` | ${needs[access.gate]} |`),
+  )
 })

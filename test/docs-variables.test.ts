@@ -1,7 +1,7 @@
 /** Checks the variables in the examples of the documentation. */
 import { readdir, readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { variables } from '../src/ground/config/env-variables.ts'
+import { variables } from '../src/platform/ground/config/env-variables.ts'
 
 const root = new URL('../', import.meta.url)
 const pages = ['README.md', ...(await readdir(new URL('docs/', root))).map((name) => `docs/${name}`)].filter((path) =>

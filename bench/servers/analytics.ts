@@ -1,8 +1,9 @@
 /** The whole service with a session of the owner of an org whose messages had many events. */
-import { makeRollUp } from '../../src/analytics/roll-up.ts'
-import { openDb } from '../../src/db/pool.ts'
-import { systemClock } from '../../src/ground/clock.ts'
-import { build } from '../../src/wiring/build.ts'
+
+import { build } from '../../src/app/wiring/build.ts'
+import { openDb } from '../../src/platform/db/pool.ts'
+import { systemClock } from '../../src/platform/ground/clock.ts'
+import { makeRollUp } from '../../src/reports/analytics/roll-up.ts'
 import { fill, fillOnce } from './filled.ts'
 import { serveBench } from './serve.ts'
 import { openSession } from './session.ts'

@@ -1,15 +1,15 @@
 /** Writes audit entries of one org, each in its own transaction: with the chain, or into a plain table. */
 import { randomBytes } from 'node:crypto'
-import { insertEntries } from '../../src/audit/store.ts'
-import { migrate } from '../../src/db/migrate.ts'
-import { openDb, type Tx } from '../../src/db/pool.ts'
-import { type Statement, statement } from '../../src/db/statement.ts'
-import { systemClock } from '../../src/ground/clock.ts'
-import { readConfig } from '../../src/ground/config/config.ts'
-import { newId } from '../../src/ground/ids.ts'
-import { makeLog } from '../../src/ground/log.ts'
-import { build } from '../../src/wiring/build.ts'
-import { makeLinkLoop } from '../../src/worker/link-audit.ts'
+import { build } from '../../src/app/wiring/build.ts'
+import { makePassLoop } from '../../src/interfaces/worker/claim-loop.ts'
+import { insertEntries } from '../../src/journal/audit/store/entry-rows.ts'
+import { migrate } from '../../src/platform/db/migrate.ts'
+import { openDb, type Tx } from '../../src/platform/db/pool.ts'
+import { type Statement, statement } from '../../src/platform/db/statement.ts'
+import { systemClock } from '../../src/platform/ground/clock.ts'
+import { readConfig } from '../../src/platform/ground/config/config.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
+import { makeLog } from '../../src/platform/ground/log.ts'
 import { workBench } from './work.ts'
 
 const plainTable = 'create table if not exists bench_plain_entries (like audit_entries including all)'
@@ -49,7 +49,7 @@ workBench(async ({ databaseUrl, chained }: { databaseUrl: string; chained: boole
   const env = { PORT: '0', DATABASE_POOL_SIZE: '110', AUDIT_SIGNING_SECRET: 'bench' }
   const service = await build({ ...readConfig(env), masterKey: randomBytes(32) }, databaseUrl, log)
   const { audit } = service.modules
-  const linking = makeLinkLoop({ chain: service.chain, log })
+  const linking = makePassLoop({ name: 'audit chain', log, pass: service.chain.link })
   if (chained) linking.start()
   return {
     one: (n) =>

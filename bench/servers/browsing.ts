@@ -1,10 +1,11 @@
 /** The whole service with a session of the owner of an org that has many messages or many audit entries. */
-import { migrate } from '../../src/db/migrate.ts'
-import { openDb } from '../../src/db/pool.ts'
-import { statement } from '../../src/db/statement.ts'
-import { systemClock } from '../../src/ground/clock.ts'
-import { newId } from '../../src/ground/ids.ts'
-import { build } from '../../src/wiring/build.ts'
+
+import { build } from '../../src/app/wiring/build.ts'
+import { migrate } from '../../src/platform/db/migrate.ts'
+import { openDb } from '../../src/platform/db/pool.ts'
+import { statement } from '../../src/platform/db/statement.ts'
+import { systemClock } from '../../src/platform/ground/clock.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
 import { benchConfig, fill } from './filled.ts'
 import { serveBench } from './serve.ts'
 import { openSession } from './session.ts'

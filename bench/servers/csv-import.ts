@@ -1,11 +1,11 @@
 /** Loads people into an audience: from a CSV file, or with the COPY of the rows that such an import writes. */
 import { pipeline } from 'node:stream/promises'
 import { from as copyFrom } from 'pg-copy-streams'
-import { makeImportCsv } from '../../src/audiences/csv/import-csv.ts'
-import { makeManageAudiences } from '../../src/audiences/manage-audiences.ts'
-import { systemClock } from '../../src/ground/clock.ts'
-import { newId } from '../../src/ground/ids.ts'
-import { build } from '../../src/wiring/build.ts'
+import { build } from '../../src/app/wiring/build.ts'
+import { systemClock } from '../../src/platform/ground/clock.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
+import { makeImportCsv } from '../../src/recipients/audiences/csv/import-csv.ts'
+import { makeManageAudiences } from '../../src/recipients/audiences/manage-audiences.ts'
 import { fill } from './filled.ts'
 import { workBench } from './work.ts'
 

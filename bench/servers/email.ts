@@ -1,14 +1,14 @@
 /** The whole service with its local provider, as `npm start` runs it, for an org without effective limits. */
 import { randomBytes } from 'node:crypto'
-import { migrate } from '../../src/db/migrate.ts'
-import { openDb } from '../../src/db/pool.ts'
-import { systemClock } from '../../src/ground/clock.ts'
-import { readConfig } from '../../src/ground/config/config.ts'
-import { makeVault } from '../../src/ground/crypto.ts'
-import { makeLog } from '../../src/ground/log.ts'
-import { makeCreateOrg } from '../../src/operator/create-org.ts'
-import { setPlan } from '../../src/orgs/store.ts'
-import { build } from '../../src/wiring/build.ts'
+import { makeCreateOrg } from '../../src/app/operator/create-org.ts'
+import { build } from '../../src/app/wiring/build.ts'
+import { setPlan } from '../../src/customers/orgs/store.ts'
+import { migrate } from '../../src/platform/db/migrate.ts'
+import { openDb } from '../../src/platform/db/pool.ts'
+import { systemClock } from '../../src/platform/ground/clock.ts'
+import { readConfig } from '../../src/platform/ground/config/config.ts'
+import { makeVault } from '../../src/platform/ground/crypto.ts'
+import { makeLog } from '../../src/platform/ground/log.ts'
 import { serveBench } from './serve.ts'
 
 serveBench(async ({ databaseUrl, smtp }: { databaseUrl: string; smtp?: boolean }) => {

@@ -1,9 +1,9 @@
 /** Reads an org with many messages: as an export, or only its messages with a plain COPY. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { to as copyTo } from 'pg-copy-streams'
-import { makeWriteOrg } from '../../src/exports/write-org.ts'
-import { systemClock } from '../../src/ground/clock.ts'
-import { build } from '../../src/wiring/build.ts'
+import { build } from '../../src/app/wiring/build.ts'
+import { systemClock } from '../../src/platform/ground/clock.ts'
+import { makeWriteOrg } from '../../src/reports/exports/write-org.ts'
 import { fill, fillOnce } from './filled.ts'
 import { workBench } from './work.ts'
 

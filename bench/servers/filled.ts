@@ -1,16 +1,16 @@
 /** Creates an org with any number of messages. */
 import { randomBytes } from 'node:crypto'
-import { migrate } from '../../src/db/migrate.ts'
-import { openDb } from '../../src/db/pool.ts'
-import { statement } from '../../src/db/statement.ts'
-import { systemClock } from '../../src/ground/clock.ts'
-import { type Config, readConfig } from '../../src/ground/config/config.ts'
-import { makeVault } from '../../src/ground/crypto.ts'
-import { newId, timeOfId } from '../../src/ground/ids.ts'
-import { type Log, makeLog } from '../../src/ground/log.ts'
-import { makeCreateOrg } from '../../src/operator/create-org.ts'
-import { setPlan } from '../../src/orgs/store.ts'
-import { findDefaultProject } from '../../src/projects/store.ts'
+import { makeCreateOrg } from '../../src/app/operator/create-org.ts'
+import { setPlan } from '../../src/customers/orgs/store.ts'
+import { findDefaultProject } from '../../src/customers/projects/store.ts'
+import { migrate } from '../../src/platform/db/migrate.ts'
+import { openDb } from '../../src/platform/db/pool.ts'
+import { statement } from '../../src/platform/db/statement.ts'
+import { systemClock } from '../../src/platform/ground/clock.ts'
+import { type Config, readConfig } from '../../src/platform/ground/config/config.ts'
+import { makeVault } from '../../src/platform/ground/crypto.ts'
+import { newId, timeOfId } from '../../src/platform/ground/ids.ts'
+import { type Log, makeLog } from '../../src/platform/ground/log.ts'
 
 /** Sent over this many days up to now, and every second message by one of this many jobs. */
 export type Spread = { days: number; jobs: number }

@@ -1,6 +1,6 @@
 /** Reads messages as the routes do, with few or many rows. */
 import { randomInt } from 'node:crypto'
-import { build } from '../../src/wiring/build.ts'
+import { build } from '../../src/app/wiring/build.ts'
 import { fill } from './filled.ts'
 import { workBench } from './work.ts'
 

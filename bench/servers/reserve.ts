@@ -1,13 +1,13 @@
 /** Runs `usage.reserve`, which every send calls before its handover, for one org or for many. */
 import { randomBytes } from 'node:crypto'
-import { migrate } from '../../src/db/migrate.ts'
-import { openDb } from '../../src/db/pool.ts'
-import { systemClock } from '../../src/ground/clock.ts'
-import { readConfig } from '../../src/ground/config/config.ts'
-import { newId } from '../../src/ground/ids.ts'
-import { makeLog } from '../../src/ground/log.ts'
-import { insertOrg, setPlan } from '../../src/orgs/store.ts'
-import { build } from '../../src/wiring/build.ts'
+import { build } from '../../src/app/wiring/build.ts'
+import { insertOrg, setPlan } from '../../src/customers/orgs/store.ts'
+import { migrate } from '../../src/platform/db/migrate.ts'
+import { openDb } from '../../src/platform/db/pool.ts'
+import { systemClock } from '../../src/platform/ground/clock.ts'
+import { readConfig } from '../../src/platform/ground/config/config.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
+import { makeLog } from '../../src/platform/ground/log.ts'
 import { workBench } from './work.ts'
 
 workBench(async ({ databaseUrl, orgs }: { databaseUrl: string; orgs: number }) => {

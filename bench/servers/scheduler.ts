@@ -1,9 +1,9 @@
 /** Sends due messages while many more are scheduled: with the scheduler, or with a minimal loop that claims and updates. */
 
-import { openDb } from '../../src/db/pool.ts'
-import { statement } from '../../src/db/statement.ts'
-import { systemClock } from '../../src/ground/clock.ts'
-import { build } from '../../src/wiring/build.ts'
+import { build } from '../../src/app/wiring/build.ts'
+import { openDb } from '../../src/platform/db/pool.ts'
+import { statement } from '../../src/platform/db/statement.ts'
+import { systemClock } from '../../src/platform/ground/clock.ts'
 import { fill } from './filled.ts'
 import { workBench } from './work.ts'
 

@@ -1,20 +1,22 @@
 /** The whole service with a route that records one row and counts it. */
+
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { makeBatcher } from '../../src/db/batch.ts'
-import { migrate } from '../../src/db/migrate.ts'
-import { openDb } from '../../src/db/pool.ts'
-import { statement } from '../../src/db/statement.ts'
-import { systemClock } from '../../src/ground/clock.ts'
-import { readConfig } from '../../src/ground/config/config.ts'
-import { makeVault } from '../../src/ground/crypto.ts'
-import { newId } from '../../src/ground/ids.ts'
-import { makeLog } from '../../src/ground/log.ts'
-import { defineRoute, type Route } from '../../src/http/route.ts'
-import { makeCreateOrg } from '../../src/operator/create-org.ts'
-import { setPlan } from '../../src/orgs/store.ts'
-import { build } from '../../src/wiring/build.ts'
-import type { Modules } from '../../src/wiring/routes.ts'
+import { makeCreateOrg } from '../../src/app/operator/create-org.ts'
+import { build } from '../../src/app/wiring/build.ts'
+import type { Modules } from '../../src/app/wiring/routes.ts'
+import { setPlan } from '../../src/customers/orgs/store.ts'
+import { defineRoute, type PublicRoute } from '../../src/interfaces/http/route.ts'
+import { byKey } from '../../src/interfaces/http/route-access.ts'
+import { makeBatcher } from '../../src/platform/db/batch.ts'
+import { migrate } from '../../src/platform/db/migrate.ts'
+import { openDb } from '../../src/platform/db/pool.ts'
+import { statement } from '../../src/platform/db/statement.ts'
+import { systemClock } from '../../src/platform/ground/clock.ts'
+import { readConfig } from '../../src/platform/ground/config/config.ts'
+import { makeVault } from '../../src/platform/ground/crypto.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
+import { makeLog } from '../../src/platform/ground/log.ts'
 import { serveBench } from './serve.ts'
 
 const tables = `
@@ -50,7 +52,7 @@ const Shown = z.object({
   created_at: z.iso.datetime(),
 })
 
-const recordRoute = ({ db }: Modules): Route => {
+const recordRoute = ({ db }: Modules): PublicRoute => {
   const rows = makeBatcher<Row, void>({
     name: 'bench.record_rows',
     run: async (batch) => {
@@ -68,7 +70,7 @@ const recordRoute = ({ db }: Modules): Route => {
     path: '/bench/rows',
     tag: 'Bench',
     summary: 'Record a row',
-    scope: 'write:suppressions',
+    access: byKey('write:suppressions'),
     idempotent: true,
     body: Body,
     responses: { 201: { schema: Shown, description: 'Recorded.' } },

@@ -1,4 +1,4 @@
-import type { build } from '../../src/wiring/build.ts'
+import type { build } from '../../src/app/wiring/build.ts'
 
 type Service = Awaited<ReturnType<typeof build>>
 

@@ -1,6 +1,6 @@
 /** Renders a typical page of a shop with our language or with Handlebars, from the same source and values. */
 import Handlebars from 'handlebars'
-import { compile, type TemplateVariables } from '../../src/templates/language.ts'
+import { compile, type TemplateVariables } from '../../src/sending/templates/language.ts'
 import { workBench } from './work.ts'
 
 const styles = 'font-family:Helvetica,Arial,sans-serif;font-size:14px;line-height:20px;color:#333333'

@@ -1,10 +1,11 @@
 /** The cost of finding due deliveries: leases an endpoint queue, reads its first deliveries, and releases it. */
-import { migrate } from '../../src/db/migrate.ts'
-import { openDb } from '../../src/db/pool.ts'
-import { systemClock } from '../../src/ground/clock.ts'
-import { newId } from '../../src/ground/ids.ts'
-import { makeLog } from '../../src/ground/log.ts'
-import { insertOrg } from '../../src/orgs/store.ts'
+
+import { insertOrg } from '../../src/customers/orgs/store.ts'
+import { migrate } from '../../src/platform/db/migrate.ts'
+import { openDb } from '../../src/platform/db/pool.ts'
+import { systemClock } from '../../src/platform/ground/clock.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
+import { makeLog } from '../../src/platform/ground/log.ts'
 import { leaseQueues, readDueDeliveries, releaseQueues } from '../../src/webhooks/store/delivery-leases.ts'
 import { insertEndpoint } from '../../src/webhooks/store/endpoint-rows.ts'
 import { ownDatabase } from './own-database.ts'

@@ -1,6 +1,6 @@
 /** What the errors of the AWS SDK mean for a handover. */
-import { LostRequest } from './email/ses-http.ts'
-import { HandoverError, type HandoverFault } from './handover.ts'
+import { LostRequestFault } from './email/ses-http.ts'
+import { HandoverFault, type HandoverFaultKind } from './handover.ts'
 
 export type SdkError = Error & { $metadata?: { httpStatusCode?: number } }
 
@@ -10,10 +10,10 @@ type Service = {
   /** The name of the Amazon service, for messages. */
   title: string
   /** The errors that the service names. Others are judged by their status. */
-  kindOf: (error: SdkError) => HandoverFault | undefined
+  kindOf: (error: SdkError) => HandoverFaultKind | undefined
 }
 
-const kindOfStatus = (status: number | undefined): HandoverFault => {
+const kindOfStatus = (status: number | undefined): HandoverFaultKind => {
   // No request was sent: the credentials or the region could not be resolved.
   if (status === undefined) return 'unavailable'
   if (status === 429) return 'throttled'
@@ -28,17 +28,17 @@ export const unconfirmedBy = (title: string): string => `${title} did not confir
 
 /** Converts an error of the SDK. Senders must not see errors of the account or its credentials. */
 export const makeAwsFault = ({ provider, title, kindOf }: Service) => {
-  const texts: Partial<Record<HandoverFault, string>> = {
+  const texts: Partial<Record<HandoverFaultKind, string>> = {
     unavailable: `${title} could not be reached or did not accept the request.`,
     uncertain: unconfirmedBy(title),
   }
-  const kindFor = (error: SdkError): HandoverFault => {
-    if (error instanceof LostRequest) return error.sent ? 'uncertain' : 'unavailable'
+  const kindFor = (error: SdkError): HandoverFaultKind => {
+    if (error instanceof LostRequestFault) return error.sent ? 'uncertain' : 'unavailable'
     return kindOf(error) ?? kindOfStatus(error.$metadata?.httpStatusCode)
   }
-  return (error: unknown): HandoverError => {
-    if (error instanceof HandoverError) return error
+  return (error: unknown): HandoverFault => {
+    if (error instanceof HandoverFault) return error
     const kind = kindFor(error as SdkError)
-    return new HandoverError(kind, provider, texts[kind] ?? (error as Error).message, { cause: error })
+    return new HandoverFault(kind, provider, texts[kind] ?? (error as Error).message, { cause: error })
   }
 }

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { movableClock } from '../ground/clock.ts'
-import { silentLog } from '../ground/log.ts'
+import { faultOf, testMail } from '../../test/providers/email.ts'
+import { movableClock } from '../platform/ground/clock.ts'
+import { silentLog } from '../platform/ground/log.ts'
 import type { EmailProvider, Mail } from './email/email-provider.ts'
-import { faultOf, testMail } from './email/harness.ts'
 import { makeFailoverProvider } from './failover.ts'
-import { type Handover, HandoverError, type HandoverFault } from './handover.ts'
+import { type Handover, HandoverFault, type HandoverFaultKind } from './handover.ts'
 
-type Behaviour = HandoverFault | 'accept' | 'hang' | 'crash'
+type Behaviour = HandoverFaultKind | 'accept' | 'hang' | 'crash'
 
 const fakeProvider = (name: string, initial: Behaviour = 'accept') => {
   const calls: string[] = []
@@ -26,7 +26,7 @@ const fakeProvider = (name: string, initial: Behaviour = 'accept') => {
       if (behaviour === 'hang') await new Promise<void>((resolve) => hanging.push(resolve))
       if (behaviour === 'crash') throw new TypeError('unexpected error')
       if (behaviour !== 'accept' && behaviour !== 'hang') {
-        throw new HandoverError(behaviour, name, `${name} is ${behaviour}`)
+        throw new HandoverFault(behaviour, name, `${name} is ${behaviour}`)
       }
       return { provider: name, providerMessageId: `${name}-${mail.messageId}` }
     },

@@ -1,10 +1,10 @@
 /** Combines several providers: when one cannot accept a message, the next one is tried. */
-import { assertNotInTransaction } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Log } from '../ground/log.ts'
-import { markChanged } from '../ground/request-context.ts'
-import { inSpan, isTracing } from '../ground/tracing.ts'
-import { type Handover, HandoverError, type HandoverFault } from './handover.ts'
+import { assertNotInTransaction } from '../platform/db/pool.ts'
+import type { Clock } from '../platform/ground/clock.ts'
+import type { Log } from '../platform/ground/log.ts'
+import { markChanged } from '../platform/ground/request-context.ts'
+import { inSpan, isTracing } from '../platform/ground/tracing.ts'
+import { type Handover, HandoverFault, type HandoverFaultKind } from './handover.ts'
 
 export type BreakerState = 'closed' | 'open' | 'half_open'
 
@@ -14,7 +14,7 @@ type Provider<M extends Message> = {
   readonly name: string
   /** Whether the provider can send this kind of message. Absent: it can send all. */
   accepts?(message: M): boolean
-  /** Throws only HandoverError. */
+  /** Throws only HandoverFault. */
   send(message: M): Promise<Handover>
   close(): Promise<void>
 }
@@ -40,7 +40,7 @@ type Link<M extends Message> = {
 }
 
 /** How an attempt to hand a message to one provider ended. */
-export type HandoverOutcome = 'accepted' | HandoverFault
+export type HandoverOutcome = 'accepted' | HandoverFaultKind
 
 /** Called after every attempt, with its duration in seconds. */
 export type MeasureHandover = (attempt: {
@@ -63,8 +63,8 @@ const texts = {
   sms: { provider: 'SMS provider', handingOver: 'handing over an SMS' },
 } as const
 
-const unconfirmed = (provider: string, cause: unknown): HandoverError =>
-  new HandoverError('uncertain', provider, 'The provider did not confirm the message. It may have been sent.', {
+const unconfirmed = (provider: string, cause: unknown): HandoverFault =>
+  new HandoverFault('uncertain', provider, 'The provider did not confirm the message. It may have been sent.', {
     cause,
   })
 
@@ -81,7 +81,7 @@ const sendWithTimeout = <M extends Message>(provider: Provider<M>, message: M, t
       (error) => {
         clearTimeout(timer)
         // The message may have been sent before an unexpected error, so that is treated like a timeout.
-        reject(error instanceof HandoverError ? error : unconfirmed(provider.name, error))
+        reject(error instanceof HandoverFault ? error : unconfirmed(provider.name, error))
       },
     )
   })
@@ -142,7 +142,7 @@ export const makeFailoverProvider = <M extends Message>(
     return inSpan(
       { kind: 'client', name: `${channel} handover`, fields },
       () => sendWithTimeout(provider, message, timeoutMs),
-      (error) => (error as HandoverError).kind,
+      (error) => (error as HandoverFault).kind,
     )
   }
 
@@ -162,7 +162,7 @@ export const makeFailoverProvider = <M extends Message>(
         ended('accepted')
         return handed
       },
-      (error: HandoverError) => {
+      (error: HandoverFault) => {
         ended(error.kind)
         throw error
       },
@@ -170,7 +170,7 @@ export const makeFailoverProvider = <M extends Message>(
   }
 
   /** A fault that ends the send is thrown and logged by the caller. One that leads to the next provider is logged here. */
-  const logFailover = ({ provider, kind, cause }: HandoverError, next: Link<M>, message: M): void => {
+  const logFailover = ({ provider, kind, cause }: HandoverFault, next: Link<M>, message: M): void => {
     const { code } = (cause ?? {}) as { code?: unknown }
     const fields = { provider, kind, code, next_provider: next.provider.name, message_id: message.messageId }
     log.warn(fields, `${channel} handover failed, trying the next provider`)
@@ -181,10 +181,10 @@ export const makeFailoverProvider = <M extends Message>(
     markChanged()
     const able = links.filter(({ provider }) => provider.accepts?.(message) !== false)
     if (able.length === 0) {
-      throw new HandoverError('refused', name, `No configured ${text.provider} can send this kind of message.`)
+      throw new HandoverFault('refused', name, `No configured ${text.provider} can send this kind of message.`)
     }
-    let fault: HandoverError | undefined
-    let last: HandoverError | undefined
+    let fault: HandoverFault | undefined
+    let last: HandoverFault | undefined
     for (const link of able) {
       const state = stateOf(link)
       if (state === 'open' || (state === 'half_open' && link.probing)) continue
@@ -192,12 +192,12 @@ export const makeFailoverProvider = <M extends Message>(
       try {
         return await sendThrough(link, message)
       } catch (error) {
-        last = error as HandoverError
+        last = error as HandoverFault
         if (last.kind === 'refused' || last.kind === 'uncertain') throw last
         if (fault?.kind !== 'throttled') fault = last
       }
     }
-    throw fault ?? new HandoverError('unavailable', name, `No ${text.provider} is available right now.`)
+    throw fault ?? new HandoverFault('unavailable', name, `No ${text.provider} is available right now.`)
   }
 
   return {

@@ -27,17 +27,17 @@ export type Handover = {
  * `unavailable`: the message was not sent. Another provider may be tried.
  * `uncertain`: the connection was lost after the message was sent. It may be delivered.
  */
-export type HandoverFault = 'refused' | 'throttled' | 'unavailable' | 'uncertain'
+export type HandoverFaultKind = 'refused' | 'throttled' | 'unavailable' | 'uncertain'
 
-export class HandoverError extends Error {
-  readonly kind: HandoverFault
+export class HandoverFault extends Error {
+  readonly kind: HandoverFaultKind
   readonly provider: string
   /** Recipients that the provider refused for good, because their address does not exist. */
   readonly refusedRecipients: readonly string[]
 
   /** The message is shown to the sender, so it must not contain secrets. */
   constructor(
-    kind: HandoverFault,
+    kind: HandoverFaultKind,
     provider: string,
     message: string,
     { cause, refusedRecipients = [] }: { cause?: unknown; refusedRecipients?: readonly string[] } = {},

@@ -1,4 +1,4 @@
-import type { Runner } from '../db/pool.ts'
+import type { Runner } from '../platform/db/pool.ts'
 import { cancelPending } from './store/delivery-rows.ts'
 
 const chunk = 5_000

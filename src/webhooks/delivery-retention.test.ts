@@ -1,8 +1,8 @@
 /** Months of webhook deliveries: dropped when all of them are old, and emptied when few stay. */
 import { expect, onTestFinished, test } from 'vitest'
+import { catchUpWithIds } from '../../test/clients/post-client.ts'
 import { startWebhookService, webhookClient } from '../../test/clients/webhook-client.ts'
-import { monthAt, partitionOf } from '../db/months.ts'
-import { catchUpWithIds } from '../messages/harness.ts'
+import { monthAt, partitionOf } from '../platform/db/months.ts'
 
 const day = 86_400
 

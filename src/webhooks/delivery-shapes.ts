@@ -1,6 +1,6 @@
 /** The schemas of deliveries: of test deliveries, their attempts and their replays. */
 import { z } from 'zod'
-import { givenInstant } from '../ground/bounded-text.ts'
+import { givenInstant } from '../platform/ground/bounded-text.ts'
 import { EnvelopeShape, exampleEnvelope } from './event-shapes.ts'
 import { knownEvents } from './samples.ts'
 

@@ -10,8 +10,8 @@ import {
   webhookClient,
 } from '../../test/clients/webhook-client.ts'
 import { type Receiver, startReceiver } from '../../test/servers/receiver.ts'
-import { eventNames } from '../events/names.ts'
-import { isId, timeOfId } from '../ground/ids.ts'
+import { eventNames } from '../journal/events/names.ts'
+import { isId, timeOfId } from '../platform/ground/ids.ts'
 import { responseText } from './attempt.ts'
 import { type NotifyOwners, retryDelayAfter } from './record-outcome.ts'
 

@@ -1,6 +1,6 @@
-import { makeBatcher } from '../db/batch.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
+import { makeBatcher } from '../platform/db/batch.ts'
+import type { Db } from '../platform/db/pool.ts'
+import type { Clock } from '../platform/ground/clock.ts'
 import { type DueRow, type EndpointQueue, readDueDeliveries } from './store/delivery-leases.ts'
 import type { SigningSecrets } from './webhook-secret.ts'
 

@@ -1,7 +1,7 @@
 /** Sends the due deliveries of one leased endpoint queue until nothing is due. */
-import type { Db } from '../db/pool.ts'
-import type { Vault } from '../ground/crypto.ts'
-import type { Log } from '../ground/log.ts'
+import type { Db } from '../platform/db/pool.ts'
+import type { Vault } from '../platform/ground/crypto.ts'
+import type { Log } from '../platform/ground/log.ts'
 import type { AttemptDelivery, DeliveryTarget } from './attempt.ts'
 import { cancelRest } from './cancel-deliveries.ts'
 import type { DueDelivery, ReadDue } from './due-deliveries.ts'

@@ -6,10 +6,10 @@ import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
 import { hostileUrls } from '../../test/hostile/urls.ts'
 import { startDns } from '../../test/servers/dns.ts'
 import { startTestService, testMasterKey } from '../../test/service/service.ts'
-import { eventNames } from '../events/names.ts'
-import { makeVault } from '../ground/crypto.ts'
-import { newId } from '../ground/ids.ts'
-import type { Plan } from '../orgs/plans.ts'
+import type { Plan } from '../customers/orgs/plans.ts'
+import { eventNames } from '../journal/events/names.ts'
+import { makeVault } from '../platform/ground/crypto.ts'
+import { newId } from '../platform/ground/ids.ts'
 
 const t = await startWebhookService()
 afterAll(() => t.stop())

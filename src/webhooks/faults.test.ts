@@ -4,8 +4,8 @@ import type { Socket } from 'node:net'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { hexHmac, startWebhookService, type WebhookClient, webhookClient } from '../../test/clients/webhook-client.ts'
 import { type Receiver, startRaw, startReceiver } from '../../test/servers/receiver.ts'
-import { newId } from '../ground/ids.ts'
-import { makeGuardedAgent } from '../outgoing/guarded.ts'
+import { newId } from '../platform/ground/ids.ts'
+import { makeGuardedAgent } from '../platform/outgoing/guarded.ts'
 import { leaseQueues } from './store/delivery-leases.ts'
 
 /** URLs of receivers that never answer in time. Their requests time out after a second instead of ten. */

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { withTrail } from '../../test/audit/trail.ts'
 import { hexHmac, startWebhookService, type WebhookClient, webhookClient } from '../../test/clients/webhook-client.ts'
 import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { newId } from '../ground/ids.ts'
+import { newId } from '../platform/ground/ids.ts'
 import { knownEvents } from './samples.ts'
 
 const t = await startWebhookService()

@@ -1,11 +1,12 @@
 /** Test fires and replays: deliveries that a user requests. */
-import type { Actor, Audit } from '../audit/append.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Vault } from '../ground/crypto.ts'
-import { Failure } from '../ground/errors.ts'
-import { newId, timeOfId } from '../ground/ids.ts'
-import type { Scope } from '../ground/scope.ts'
+import type { Actor, Audit } from '../journal/audit/append.ts'
+import type { Db, Tx } from '../platform/db/pool.ts'
+import type { Clock } from '../platform/ground/clock.ts'
+import type { Vault } from '../platform/ground/crypto.ts'
+import { Failure, invalid } from '../platform/ground/errors.ts'
+import { newId, timeOfId } from '../platform/ground/ids.ts'
+import type { Scope } from '../platform/ground/scope.ts'
+import { minuteMs } from '../platform/ground/units.ts'
 import { type AttemptDelivery, succeeded } from './attempt.ts'
 import type { ReplayFailed } from './delivery-shapes.ts'
 import type { WebhookLimits } from './limits.ts'
@@ -25,7 +26,6 @@ import { openSecrets, type SigningSecrets } from './webhook-secret.ts'
 
 export const maxAttempts = 8
 const maxReplaysPerCall = 100
-const minute = 60_000
 
 export type ReplayedDelivery = { id: string; replay_of: string }
 
@@ -69,7 +69,7 @@ const createdAround = (id: string): { from: Date; to: Date } => {
   const at = timeOfId(id)
   // No delivery has an id whose time PostgreSQL cannot store.
   if (!(at < Date.UTC(9_999, 0))) throw new Failure('NOT_FOUND')
-  return { from: new Date(at - minute), to: new Date(at + minute) }
+  return { from: new Date(at - minuteMs), to: new Date(at + minuteMs) }
 }
 
 export const makeFireWebhooks = ({ db, clock, audit, vault, limits, send, wake }: Needs): FireWebhooks => {
@@ -170,9 +170,7 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, limits, send, wake }
       assertEnabled(endpoint)
       if (row.status === 'pending') {
         const message = 'This delivery is still pending. Replay it once it is delivered, failed or canceled.'
-        throw new Failure('VALIDATION_ERROR', {
-          errors: [{ path: ['delivery_id'], code: 'custom', message }],
-        })
+        throw invalid(['delivery_id'], 'custom', message)
       }
       await limits.replay(scope.orgId, endpoint.id)
       const [replay] = await replayChosen(scope, actor, endpoint, async () => [row])

@@ -1,6 +1,6 @@
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import type { Limiter } from '../limits/limiter.ts'
+import type { Clock } from '../platform/ground/clock.ts'
+import { Failure } from '../platform/ground/errors.ts'
+import type { Limiter } from '../platform/limits/limiter.ts'
 
 const windowMs = 60_000
 

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { startWebhookService, webhookClient } from '../../test/clients/webhook-client.ts'
-import { queryOf } from '../db/statement.ts'
+import { queryOf } from '../platform/db/statement.ts'
 import { makeDeliverWebhooks } from './deliver.ts'
 import type { QueueControl } from './endpoint-queue.ts'
 import { leaseQueues, releaseQueues } from './store/delivery-leases.ts'

@@ -1,14 +1,16 @@
 /** Creates, changes and removes endpoints. The URL is checked before anything is written. */
-import type { Actor, Audit } from '../audit/append.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Vault } from '../ground/crypto.ts'
-import { Failure } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import type { Scope } from '../ground/scope.ts'
-import { lockOrg } from '../orgs/store.ts'
-import { type GuardedAgent, NotAllowed, OutgoingFault } from '../outgoing/guarded.ts'
-import { resourceLimit } from '../usage/plan-limits.ts'
+
+import { lockWithinPlan } from '../customers/usage/within-plan.ts'
+import type { Actor, Audit } from '../journal/audit/append.ts'
+import type { Db, Tx } from '../platform/db/pool.ts'
+import type { Clock } from '../platform/ground/clock.ts'
+import type { Vault } from '../platform/ground/crypto.ts'
+import { keysetOf, type PageAsked } from '../platform/ground/cursor.ts'
+import { Failure, invalid } from '../platform/ground/errors.ts'
+import { newId } from '../platform/ground/ids.ts'
+import { assertOwnEnvironment, type Scope } from '../platform/ground/scope.ts'
+import { hourMs } from '../platform/ground/units.ts'
+import { type GuardedAgent, NotAllowedFault, OutgoingFault } from '../platform/outgoing/guarded.ts'
 import { cancelRest, cancelSome } from './cancel-deliveries.ts'
 import type { CreateWebhook, PatchWebhook, RotateWebhook } from './shapes.ts'
 import {
@@ -18,16 +20,16 @@ import {
   findEndpoint,
   hasTenant,
   insertEndpoint,
+  listEndpoints,
   lockEndpoint,
   rotateSecret,
   updateEndpoint,
 } from './store/endpoint-rows.ts'
 import { mintSecret, sealSecret } from './webhook-secret.ts'
 
-const hour = 3_600_000
-
 export interface ManageWebhooks {
   create(scope: Scope, actor: Actor, body: CreateWebhook): Promise<{ row: EndpointRow; secret: string }>
+  list(of: Pick<Scope, 'orgId' | 'tenantId'>, page: PageAsked): Promise<EndpointRow[]>
   /** For reading. Another tenant's endpoint is NOT_FOUND. */
   get(scope: Scope, id: string): Promise<EndpointRow>
   /** For actions such as a test fire. Another tenant's endpoint is TENANT_FORBIDDEN. */
@@ -59,13 +61,6 @@ const assertInReach = (scope: Scope, row: EndpointRow | undefined): EndpointRow 
   return row
 }
 
-/** A test-mode key can change only endpoints that a test-mode key created. */
-const assertEnvironment = (scope: Scope, row: EndpointRow): void => {
-  if (scope.environment === 'test' && row.created_environment === 'live') {
-    throw new Failure('ENVIRONMENT_ESCALATION')
-  }
-}
-
 const auditFieldsOf = ({ url, events, enabled, description, tenant_id }: EndpointRow) => ({
   url,
   events,
@@ -74,32 +69,11 @@ const auditFieldsOf = ({ url, events, enabled, description, tenant_id }: Endpoin
   tenant_id,
 })
 
-type EntryParts = {
-  scope: Scope
+type Entry = {
   actor: Actor
   id: string
   action: 'webhook.created' | 'webhook.updated' | 'webhook.removed' | 'webhook.rotated'
   metadata: Record<string, unknown>
-}
-
-const auditEntry = ({ scope, actor, id, action, metadata }: EntryParts) => ({
-  orgId: scope.orgId,
-  actor,
-  action,
-  resourceType: 'webhook',
-  resourceId: id,
-  metadata,
-})
-
-const assertWithinPlan = async (tx: Tx, orgId: string): Promise<void> => {
-  const org = await tx.row(lockOrg, { orgId })
-  const counted = await tx.row(countEndpoints, { orgId })
-  if (!org || !counted) throw new Failure('NOT_FOUND')
-  const limit = resourceLimit['webhook endpoints'][org.plan]
-  if (counted.n < limit) return
-  throw new Failure('PLAN_RESOURCE_LIMIT', {
-    message: `The ${org.plan} plan allows ${limit} webhook endpoints.`,
-  })
 }
 
 export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowInsecure }: Needs): ManageWebhooks => {
@@ -107,13 +81,16 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowIns
     try {
       await agent.check(url)
     } catch (error) {
-      if (error instanceof NotAllowed) {
+      if (error instanceof NotAllowedFault) {
         throw new Failure('WEBHOOK_URL_NOT_ALLOWED', mayAllowInsecure && error.onlyInsecure ? insecureRefusal : {})
       }
       // The name may resolve later. Every attempt checks the address that it connects to.
       if (!(error instanceof OutgoingFault)) throw error
     }
   }
+
+  const record = (tx: Tx, { orgId }: Scope, { id, ...entry }: Entry): Promise<void> =>
+    audit(tx, { orgId, resourceType: 'webhook', resourceId: id, ...entry })
 
   return {
     create: async (scope, actor, body) => {
@@ -125,10 +102,9 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowIns
       const secret = mintSecret()
       return db.tx(async (tx) => {
         if (tenantId !== null && !(await tx.row(hasTenant, { orgId: scope.orgId, tenantId }))) {
-          const errors = [{ path: ['tenant_id'], code: 'custom', message: 'This tenant does not exist.' }]
-          throw new Failure('VALIDATION_ERROR', { errors })
+          throw invalid(['tenant_id'], 'custom', 'This tenant does not exist.')
         }
-        await assertWithinPlan(tx, scope.orgId)
+        await lockWithinPlan(tx, scope.orgId, 'webhook endpoints', countEndpoints)
         const row = await tx.row(insertEndpoint, {
           orgId: scope.orgId,
           id,
@@ -142,10 +118,12 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowIns
           at,
         })
         if (!row) throw new Error('the webhook endpoint was not inserted')
-        await audit(tx, auditEntry({ scope, actor, id, action: 'webhook.created', metadata: auditFieldsOf(row) }))
+        await record(tx, scope, { actor, id, action: 'webhook.created', metadata: auditFieldsOf(row) })
         return { row, secret }
       })
     },
+
+    list: ({ orgId, tenantId }, page) => db.rows(listEndpoints, { orgId, tenantId, ...keysetOf(page) }),
 
     get: async (scope, id) => {
       const row = await db.row(findEndpoint, { orgId: scope.orgId, tenantId: scope.tenantId, id })
@@ -158,7 +136,7 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowIns
 
     patch: async (scope, actor, id, body) => {
       const before = assertInReach(scope, await db.row(findEndpoint, { orgId: scope.orgId, tenantId: null, id }))
-      assertEnvironment(scope, before)
+      assertOwnEnvironment(scope, before.created_environment)
       const { url, description, events, enabled } = body
       if (url === undefined && description === undefined && events === undefined && enabled === undefined) {
         return before
@@ -179,7 +157,7 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowIns
         if (!row) throw new Failure('NOT_FOUND')
         // A disabled or paused endpoint does not get its pending deliveries later.
         if (!row.enabled || row.events.length === 0) more = await cancelSome(tx, scope.orgId, id)
-        await audit(tx, auditEntry({ scope, actor, id, action: 'webhook.updated', metadata: { ...body } }))
+        await record(tx, scope, { actor, id, action: 'webhook.updated', metadata: { ...body } })
         return row
       })
       if (more) await cancelRest(db, scope.orgId, id)
@@ -189,9 +167,9 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowIns
     remove: (scope, actor, id) =>
       db.tx(async (tx) => {
         const row = assertInReach(scope, await tx.row(lockEndpoint, { orgId: scope.orgId, id }))
-        assertEnvironment(scope, row)
+        assertOwnEnvironment(scope, row.created_environment)
         if (!(await tx.row(deleteEndpoint, { orgId: scope.orgId, id }))) throw new Failure('NOT_FOUND')
-        await audit(tx, auditEntry({ scope, actor, id, action: 'webhook.removed', metadata: auditFieldsOf(row) }))
+        await record(tx, scope, { actor, id, action: 'webhook.removed', metadata: auditFieldsOf(row) })
       }),
 
     rotate: (scope, actor, id, { overlap_hours }) =>
@@ -203,11 +181,11 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowIns
           orgId: scope.orgId,
           id,
           secret: sealSecret(vault, id, secret),
-          previousUntil: overlap_hours === 0 ? null : new Date(at.getTime() + overlap_hours * hour),
+          previousUntil: overlap_hours === 0 ? null : new Date(at.getTime() + overlap_hours * hourMs),
           at,
         })
         if (!row) throw new Failure('NOT_FOUND')
-        await audit(tx, auditEntry({ scope, actor, id, action: 'webhook.rotated', metadata: { overlap_hours } }))
+        await record(tx, scope, { actor, id, action: 'webhook.rotated', metadata: { overlap_hours } })
         return { row, secret }
       }),
   }

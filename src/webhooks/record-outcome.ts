@@ -1,10 +1,11 @@
 /** Decides and records the outcome of an attempt. Disables an endpoint after ten failed deliveries in a row. */
-import type { Audit } from '../audit/append.ts'
-import { makeBatcher } from '../db/batch.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { AppendEvents } from '../events/append-events.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Log } from '../ground/log.ts'
+import type { Audit } from '../journal/audit/append.ts'
+import type { AppendEvents } from '../journal/events/append-events.ts'
+import { makeBatcher } from '../platform/db/batch.ts'
+import type { Db, Tx } from '../platform/db/pool.ts'
+import type { Clock } from '../platform/ground/clock.ts'
+import type { Log } from '../platform/ground/log.ts'
+import { minuteMs } from '../platform/ground/units.ts'
 import { succeeded } from './attempt.ts'
 import { cancelRest, cancelSome } from './cancel-deliveries.ts'
 import type { DueDelivery } from './due-deliveries.ts'
@@ -25,13 +26,12 @@ export type Outcome = {
   deliveredAt: Date | null
 }
 
-const minute = 60_000
-const longestDelay = 6 * 60 * minute
+const longestDelay = 6 * 60 * minuteMs
 const disableAfterFailures = 10
 
 /** The delay after the nth attempt: doubling from two minutes up to six hours, plus up to 10 percent of jitter. */
 export const retryDelayAfter = (nth: number, random: () => number): number =>
-  Math.round(Math.min(2 ** nth * minute, longestDelay) * (1 + random() * 0.1))
+  Math.round(Math.min(2 ** nth * minuteMs, longestDelay) * (1 + random() * 0.1))
 
 type DecideNeeds = { clock: Clock; random: () => number }
 

@@ -1,11 +1,12 @@
-import type { Db } from '../db/pool.ts'
-import { type Removed, removeMonths } from '../db/remove-months.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Log } from '../ground/log.ts'
+import { inChunks } from '../platform/db/in-chunks.ts'
+import type { Db } from '../platform/db/pool.ts'
+import { type Removed, removeMonths } from '../platform/db/remove-months.ts'
+import type { Clock } from '../platform/ground/clock.ts'
+import type { Log } from '../platform/ground/log.ts'
+import { dayMs } from '../platform/ground/units.ts'
 import { deliveryRules, pruneDeliveries } from './store/delivery-rows.ts'
 import { sweepPreviousSecrets } from './store/endpoint-rows.ts'
 
-const day = 86_400_000
 const chunk = 5_000
 
 export interface KeepDeliveries {
@@ -15,27 +16,18 @@ export interface KeepDeliveries {
   sweepSecrets(): Promise<number>
 }
 
-/** Repeats a statement that changes at most one chunk until nothing is left. Returns how many rows it changed. */
-const inChunks = async (changeSome: () => Promise<number>): Promise<number> => {
-  for (let total = 0; ; ) {
-    const changed = await changeSome()
-    total += changed
-    if (changed < chunk) return total
-  }
-}
-
 type Needs = { db: Db; clock: Clock; log: Log }
 
 export const makeKeepDeliveries = ({ db, clock, log }: Needs): KeepDeliveries => ({
   prune: async () => {
     const now = clock.millis()
-    const ages = { deliveredBefore: new Date(now - 30 * day), before: new Date(now - 90 * day) }
+    const ages = { deliveredBefore: new Date(now - 30 * dayMs), before: new Date(now - 90 * dayMs) }
     const { rows, months } = await removeMonths({ db, log }, deliveryRules(ages), ages.deliveredBefore)
-    const single = await inChunks(() => db.change(pruneDeliveries, { ...ages, limit: chunk }))
+    const single = await inChunks(chunk, () => db.change(pruneDeliveries, { ...ages, limit: chunk }))
     return { rows: rows + single, months }
   },
   sweepSecrets: () => {
     const params = { at: clock.now(), limit: chunk }
-    return inChunks(() => db.change(sweepPreviousSecrets, params))
+    return inChunks(chunk, () => db.change(sweepPreviousSecrets, params))
   },
 })

@@ -1,6 +1,6 @@
 /** A sample of each event, for test fires and for the list of events. Ids end in `_test`. */
-import { eventNames } from '../events/names.ts'
-import type { Environment } from '../ground/scope.ts'
+import { eventNames } from '../journal/events/names.ts'
+import type { Environment } from '../platform/ground/scope.ts'
 
 /** Sent only by a test fire. */
 export const testEvent = 'webhook.test'

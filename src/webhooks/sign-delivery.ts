@@ -1,6 +1,6 @@
 /** The headers of one attempt. Timestamps and the signatures over them are new on each attempt. */
 import { createHmac } from 'node:crypto'
-import type { Environment } from '../ground/scope.ts'
+import type { Environment } from '../platform/ground/scope.ts'
 import { bytesOf, type SigningSecrets } from './webhook-secret.ts'
 
 type NamedDelivery = {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Vault } from '../ground/crypto.ts'
+import type { Vault } from '../platform/ground/crypto.ts'
 
 const prefix = 'whsec_'
 

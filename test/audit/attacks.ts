@@ -2,7 +2,7 @@
  * The attacks on the audit log that docs/audit.md lists, each as the SQL of someone who can change the database but
  * does not know the secret. A test runs them, and another compares this list with the page.
  */
-import { newId, timeOfId } from '../../src/ground/ids.ts'
+import { newId, timeOfId } from '../../src/platform/ground/ids.ts'
 import type { TestService } from '../service/service.ts'
 import { tamper } from './tamper.ts'
 

@@ -1,10 +1,10 @@
 /** Writes and links audit entries, and builds the expected reports of a chain. */
 
-import type { AuditEntry } from '../../src/audit/append.ts'
-import { makeChain } from '../../src/audit/chain.ts'
-import type { ChainReport } from '../../src/audit/verify-chain.ts'
-import { readConfig } from '../../src/ground/config/config.ts'
-import { type Log, silentLog } from '../../src/ground/log.ts'
+import type { AuditEntry } from '../../src/journal/audit/append.ts'
+import { makeChain } from '../../src/journal/audit/chain.ts'
+import type { ChainReport } from '../../src/journal/audit/verify-chain.ts'
+import { readConfig } from '../../src/platform/ground/config/config.ts'
+import { type Log, silentLog } from '../../src/platform/ground/log.ts'
 import type { TestService } from '../service/service.ts'
 
 /** Writes audit entries: `one` in its own transaction, `many` in a single transaction. */

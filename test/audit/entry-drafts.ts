@@ -1,6 +1,6 @@
 /** Inserts audit entries as an earlier version could have written them, or someone with access to the database. */
-import { sign } from '../../src/audit/sign-entry.ts'
-import { newId } from '../../src/ground/ids.ts'
+import { sign } from '../../src/journal/audit/sign-entry.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
 import type { TestDatabase } from '../service/database.ts'
 
 export const draftSecret = 'audit-test-secret'

@@ -1,5 +1,5 @@
 /** Calls the routes of contacts and audiences for one org. */
-import type { CreatedOrg } from '../../src/operator/create-org.ts'
+import type { CreatedOrg } from '../../src/app/operator/create-org.ts'
 import type { Ask, Reply, TestService } from '../service/service.ts'
 
 export type AudienceClient = {

@@ -1,5 +1,5 @@
 /** Sends to audiences of one org. Contacts and audiences are inserted directly into the database. */
-import { newId } from '../../src/ground/ids.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
 import type { Reply, TestService } from '../service/service.ts'
 import type { Body } from './mailer.ts'
 import { type SmsContract, texter } from './texter.ts'

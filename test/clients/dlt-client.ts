@@ -1,5 +1,5 @@
 /** Calls the routes of DLT registrations for one org, and runs their status poll. */
-import type { CreatedOrg } from '../../src/operator/create-org.ts'
+import type { CreatedOrg } from '../../src/app/operator/create-org.ts'
 import type { Reply, TestService } from '../service/service.ts'
 
 export type DltClient = {

@@ -1,5 +1,5 @@
 /** Calls the domain routes for one org, and reads related rows. */
-import type { CreatedOrg } from '../../src/operator/create-org.ts'
+import type { CreatedOrg } from '../../src/app/operator/create-org.ts'
 import type { TestDatabase } from '../service/database.ts'
 import type { Reply, TestService } from '../service/service.ts'
 

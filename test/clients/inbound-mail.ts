@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { createTransport } from 'nodemailer'
 import { SMTPServer } from 'smtp-server'
-import { type ServiceOptions, startTestService, type TestService } from '../../test/service/service.ts'
+import { type ServiceOptions, startTestService, type TestService } from '../service/service.ts'
 
 export type Returned = {
   /** The address that the server gave up on. */

@@ -1,5 +1,5 @@
 /** Interrupts requests, as the death of their process does. */
-import { newId } from '../../src/ground/ids.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
 import type { TestService } from '../service/service.ts'
 
 /** Makes a finished request look as if its process had died before it recorded the response. */

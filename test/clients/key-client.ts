@@ -1,6 +1,7 @@
 /** Calls the key routes for one org, and reads related rows. */
-import { sha256 } from '../../src/ground/crypto.ts'
-import type { CreatedOrg } from '../../src/operator/create-org.ts'
+
+import type { CreatedOrg } from '../../src/app/operator/create-org.ts'
+import { sha256 } from '../../src/platform/ground/crypto.ts'
 import type { KeyOptions, Reply, TestService } from '../service/service.ts'
 
 export type Body = Record<string, unknown>

@@ -1,6 +1,6 @@
 /** Calls the email routes for one org, and reads everything that a send stores directly from the database. */
-import type { CreatedOrg } from '../../src/operator/create-org.ts'
-import type { Plan } from '../../src/orgs/plans.ts'
+import type { CreatedOrg } from '../../src/app/operator/create-org.ts'
+import type { Plan } from '../../src/customers/orgs/plans.ts'
 import type { OutboxEntry } from '../../src/providers/outbox/read.ts'
 import type { Reply, TestService } from '../service/service.ts'
 

@@ -1,5 +1,5 @@
 /** People with accounts, memberships and sessions, inserted directly into the database. */
-import { newId } from '../../src/ground/ids.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
 import type { Ask, Reply, TestService } from '../service/service.ts'
 
 export type Person = { userId: string; email: string }

@@ -1,7 +1,8 @@
 /** Calls the routes of pools for one org, and inserts senders into its database. */
-import { newId } from '../../src/ground/ids.ts'
-import type { Environment } from '../../src/ground/scope.ts'
-import type { CreatedOrg } from '../../src/operator/create-org.ts'
+
+import type { CreatedOrg } from '../../src/app/operator/create-org.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
+import type { Environment } from '../../src/platform/ground/scope.ts'
 import type { Ask, Reply, TestService } from '../service/service.ts'
 
 type SenderOptions = { environment?: Environment; status?: string; tenantId?: string | null; orgId?: string }

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { SMTPServer } from 'smtp-server'
 import { onTestFinished } from 'vitest'
-import type { Reply, TestService } from '../../test/service/service.ts'
-import { newId, timeOfId } from '../ground/ids.ts'
-import type { CreatedOrg } from '../operator/create-org.ts'
-import { messageColumnsOf } from './store/message-row.ts'
+import type { CreatedOrg } from '../../src/app/operator/create-org.ts'
+import { newId, timeOfId } from '../../src/platform/ground/ids.ts'
+import { messageColumnsOf } from '../../src/sending/messages/store/message-row.ts'
+import type { Reply, TestService } from '../service/service.ts'
 
 export type ReportedEvent = {
   event: string

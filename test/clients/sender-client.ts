@@ -1,5 +1,5 @@
 /** Calls the routes of brands, campaigns and numbers for one org, and steers the simulated registry. */
-import type { CreatedOrg } from '../../src/operator/create-org.ts'
+import type { CreatedOrg } from '../../src/app/operator/create-org.ts'
 import type { Reply, TestService } from '../service/service.ts'
 
 export const completeBrand = {

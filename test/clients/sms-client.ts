@@ -1,5 +1,5 @@
 /** Sends SMS as a client of one org, and reads the rows that result. */
-import type { CreatedOrg } from '../../src/operator/create-org.ts'
+import type { CreatedOrg } from '../../src/app/operator/create-org.ts'
 import type { TestService } from '../service/service.ts'
 
 export type StoredSms = {

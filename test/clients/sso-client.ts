@@ -1,5 +1,5 @@
 /** An org with single sign-on, and people who come back from its identity provider. */
-import { newId } from '../../src/ground/ids.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
 import {
   type AnswerOptions,
   encodeResponse,

@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url'
 import { createTransport } from 'nodemailer'
 import type { Options } from 'nodemailer/lib/smtp-transport'
 import { expect } from 'vitest'
-import { type ServiceOptions, startTestService, type TestService } from '../../test/service/service.ts'
+import { type ServiceOptions, startTestService, type TestService } from '../service/service.ts'
 
-const file = (name: string): string => fileURLToPath(new URL(`../../test/servers/tls/${name}`, import.meta.url))
+const file = (name: string): string => fileURLToPath(new URL(`../servers/tls/${name}`, import.meta.url))
 
 export const tlsFiles = {
   SMTP_SUBMISSION_TLS_CERT: file('cert.pem'),

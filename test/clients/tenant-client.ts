@@ -1,5 +1,5 @@
 /** Calls the tenant routes for one org. */
-import type { CreatedOrg } from '../../src/operator/create-org.ts'
+import type { CreatedOrg } from '../../src/app/operator/create-org.ts'
 import type { Reply, TestService } from '../service/service.ts'
 
 export type TenantState = 'active' | 'suspended' | 'archived' | 'erased'

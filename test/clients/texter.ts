@@ -1,6 +1,7 @@
 /** Calls the SMS routes for one org, and reads everything that a send stores directly from the database. */
-import { newId } from '../../src/ground/ids.ts'
-import type { Plan } from '../../src/orgs/plans.ts'
+
+import type { Plan } from '../../src/customers/orgs/plans.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
 import type { OutboxEntry } from '../../src/providers/outbox/read.ts'
 import type { Reply, TestService } from '../service/service.ts'
 import { type Body, mailer } from './mailer.ts'

@@ -1,8 +1,8 @@
 /** Calls the webhook routes for one org, starts receivers on loopback, and appends events to the outbox. */
 import { createHmac } from 'node:crypto'
 import { onTestFinished } from 'vitest'
-import type { NewEvent } from '../../src/events/append-events.ts'
-import type { CreatedOrg } from '../../src/operator/create-org.ts'
+import type { CreatedOrg } from '../../src/app/operator/create-org.ts'
+import type { NewEvent } from '../../src/journal/events/append-events.ts'
 import { type Receiver, startReceiver } from '../servers/receiver.ts'
 import type { Reply, ServiceOptions, TestService } from '../service/service.ts'
 import { startTestService } from '../service/service.ts'

@@ -2,8 +2,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
-import { startEmbedded } from '../../src/db/embedded/supervisor.ts'
-import { silentLog } from '../../src/ground/log.ts'
+import { startEmbedded } from '../../src/platform/db/embedded/supervisor.ts'
+import { silentLog } from '../../src/platform/ground/log.ts'
 import { until } from '../start/launched.ts'
 
 export type StatementUse = { text: string; calls: number; ms: number; walBytes: number }

@@ -10,9 +10,9 @@ test('time counts for the part of the program that ran, and that of a built-in f
     [2, frame('', '(idle)')],
     [3, frame('', '(garbage collector)')],
     [4, frame('', '(program)')],
-    [5, frame(`${root}/src/messages/send.ts`), [6, 7, 8, 9]],
+    [5, frame(`${root}/src/sending/messages/send.ts`), [6, 7, 8, 9]],
     [6, frame('', 'stringify')],
-    [7, frame(`${root}/src/messages/email/draft-emails.ts`)],
+    [7, frame(`${root}/src/sending/messages/email/draft-emails.ts`)],
     [8, frame(`${root}/node_modules/pg-protocol/dist/parser.js`)],
     [9, frame(`${root}/node_modules/a/node_modules/@fastify/b/index.js`)],
     [10, frame('node:_http_server')],
@@ -38,7 +38,7 @@ test('memory counts for the part that allocated it', () => {
     callFrame: frame('', '(root)'),
     selfSize: 1,
     children: [
-      { ...leaf(`${root}/src/usage/lines.ts`, 10), children: [leaf('', 5)] },
+      { ...leaf(`${root}/src/customers/usage/lines.ts`, 10), children: [leaf('', 5)] },
       leaf(`${root}/node_modules/zod/v4/core.js`, 7),
     ],
   }
@@ -49,12 +49,12 @@ test('the time of a function is its own, under its name and place', () => {
   const nodes = [
     { id: 1, callFrame: frame('', '(root)'), children: [2, 3, 4] },
     { id: 2, callFrame: frame('', '(idle)') },
-    { id: 3, callFrame: frame(`${root}/src/usage/lines.ts`, 'linesOf') },
+    { id: 3, callFrame: frame(`${root}/src/customers/usage/lines.ts`, 'linesOf') },
     { id: 4, callFrame: frame(`${root}/node_modules/zod/v4/core.js`, ''), children: [5] },
     { id: 5, callFrame: frame('', 'stringify') },
   ]
   expect(timeByFunction({ nodes, samples: [2, 3, 3, 4, 5], timeDeltas: [1, 2, 3, 4, 5] })).toEqual({
-    'linesOf usage/lines.ts:8': 5,
+    'linesOf customers/usage/lines.ts:8': 5,
     '(anonymous) zod/v4/core.js:8': 4,
     stringify: 5,
   })

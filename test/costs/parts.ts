@@ -1,4 +1,5 @@
 /** Attributes the time and the memory of a profile to parts of the program. */
+import { house } from '../../scripts/architecture.ts'
 
 type CallFrame = { functionName: string; url: string; lineNumber: number }
 
@@ -37,10 +38,17 @@ const packageParts: [RegExp, string][] = [
 ]
 
 /** Folders whose parts are worth a line of their own. */
-const split = new Set(['http', 'messages', 'providers', 'interfaces', 'sending', 'platform', 'customers', 'journal'])
+const split = new Set(['http', 'messages', 'providers'])
 
+const roomsWithFolders = new Set(
+  house.flatMap((floor) => Object.entries(floor).flatMap(([room, layers]) => (layers[0]?.[0] ? [room] : []))),
+)
+
+/** The folder, without its room: releases before the rooms have the same folders. */
 const ownPart = (path: string): string => {
-  const [folder = '', next] = path.split('/')
+  const parts = path.split('/')
+  const isInRoom = parts.length > 2 && roomsWithFolders.has(parts[0] as string)
+  const [folder = '', next] = isInRoom ? parts.slice(1) : parts
   return split.has(folder) && next !== undefined && !next.endsWith('.ts') ? `${folder}/${next}` : folder
 }
 
@@ -88,7 +96,7 @@ export const timeByPart = (profile: CpuProfile): ByPart => {
   return sums
 }
 
-/** `send messages/send.ts:120`. Built-in functions have no file. */
+/** `send sending/messages/send.ts:120`. Built-in functions have no file. */
 const nameOfFrame = ({ functionName, url, lineNumber }: CallFrame): string => {
   const file = url.replace(/^.*\/(?:src|node_modules)\//, '')
   return `${functionName || '(anonymous)'} ${file && `${file}:${lineNumber + 1}`}`.trimEnd()

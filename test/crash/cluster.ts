@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import pg from 'pg'
-import { processesIn } from '../../src/db/embedded/harness.ts'
-import { startEmbedded } from '../../src/db/embedded/supervisor.ts'
-import { silentLog } from '../../src/ground/log.ts'
+import { startEmbedded } from '../../src/platform/db/embedded/supervisor.ts'
+import { silentLog } from '../../src/platform/ground/log.ts'
+import { processesIn } from '../service/embedded.ts'
 import { lives, type Run, run, until } from '../start/launched.ts'
 
 const launcher = join(import.meta.dirname, '..', '..', 'bin', 'tidings.js')

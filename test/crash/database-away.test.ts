@@ -1,11 +1,11 @@
 /** What each interface answers while the database is stopped, refuses connections, or loses them in the middle. */
 import { afterAll, describe, expect, test, vi } from 'vitest'
-import { connectSmtp } from '../../src/submission/harness.ts'
 import { newScimToken, scimAs, verifiedDomains } from '../clients/directory-client.ts'
 import { mail } from '../clients/mailer.ts'
 import { callTool, rpc } from '../clients/mcp-client.ts'
 import { authorizePath, callback, getCode, postForm } from '../clients/oauth-client.ts'
 import { askWith } from '../clients/people.ts'
+import { connectSmtp } from '../clients/submission-client.ts'
 import { primaryOwner } from '../clients/team-client.ts'
 import { makeSns, sesEvent, topic } from '../servers/sns.ts'
 import { type Ask, type Reply, startTestService } from '../service/service.ts'
@@ -115,7 +115,7 @@ describe('While the database is stopped', () => {
   })
 
   test('every route of the dashboard that needs a session is 503, and so is signing in', async () => {
-    const routes = t.service.dashboardRoutes.filter(({ gate }) => gate !== 'public')
+    const routes = t.service.dashboardRoutes.filter(({ access }) => access.gate !== 'public')
     expect(routes.length).toBeGreaterThan(100)
     const login = () =>
       t.ask('POST', '/api/auth/login', { body: { email: 'ann@example.test', password: 'a long password' } })

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { Agent, request } from 'undici'
-import { processesIn } from '../../src/db/embedded/harness.ts'
-import { findEmbedded } from '../../src/db/embedded/supervisor.ts'
+import { findEmbedded } from '../../src/platform/db/embedded/supervisor.ts'
+import { processesIn } from '../service/embedded.ts'
 import { lives, type Run, run, until } from '../start/launched.ts'
 
 const launcher = join(import.meta.dirname, '..', '..', 'bin', 'tidings.js')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isCountry } from '../../src/ground/phone-number.ts'
+import { isCountry } from '../../src/platform/ground/phone-number.ts'
 import { allCountries } from '../../web/src/ui/country-names.ts'
 
 const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']

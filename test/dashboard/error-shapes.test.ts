@@ -17,7 +17,7 @@ beforeAll(async () => {
   vi.stubGlobal('location', { origin: 'http://dashboard.test' })
   const [{ api, unwrap }, { readOutbox }, { ErrorNote }] = await Promise.all([
     load('api/client.ts'),
-    load('pages/developers/outbox/dev-tools.ts'),
+    load('api/dev-tools.ts'),
     load('ui/error-note.tsx'),
   ])
   ask = {

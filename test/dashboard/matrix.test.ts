@@ -1,13 +1,9 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { roles } from '../../src/accounts/sessions.ts'
-import { newId } from '../../src/ground/ids.ts'
-import { markChanged } from '../../src/ground/request-context.ts'
-import {
-  type DashboardRoute,
-  defineDashboardRoute,
-  gates,
-  type SessionGate,
-} from '../../src/http/dashboard/dashboard-route.ts'
+import { roles } from '../../src/customers/accounts/sessions.ts'
+import { type DashboardRoute, defineRoute } from '../../src/interfaces/http/route.ts'
+import { bySession, gates, type SessionGate } from '../../src/interfaces/http/route-access.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
+import { markChanged } from '../../src/platform/ground/request-context.ts'
 import { addMember, addPerson, askWith, memberCookie, ofDashboard, signIn } from '../clients/people.ts'
 import { changedTables, makeDigest } from '../hostile/responses.ts'
 import { type Reply, startTestService } from '../service/service.ts'
@@ -18,20 +14,20 @@ const memberGates = gates.filter((gate) => gate !== 'public')
 /** A read and a change behind each gate, so that each is tested even while no route uses it. */
 const probes = memberGates.flatMap((gate) =>
   (['GET', 'POST'] as const).map((method) =>
-    defineDashboardRoute({
+    defineRoute({
       method,
       path: `/api/internal/probe-${gate}`,
-      gate,
+      access: bySession(gate),
       responses: { 204: null },
       handle: async () => ({ status: 204 }),
     }),
   ),
 )
 const changingProbe = (path: string, acts: { acts?: true }) =>
-  defineDashboardRoute({
+  defineRoute({
     method: 'GET',
     path,
-    gate: 'requireUserSession',
+    access: bySession('requireUserSession'),
     ...acts,
     responses: { 204: null },
     handle: async () => {
@@ -58,7 +54,8 @@ await t.database.sql('update orgs set sso_enforced = true where id = $1', [enfor
 const keyOf = ({ method, path }: DashboardRoute): string => `${method} ${path}`
 
 const lineOf = (route: DashboardRoute): Line => {
-  if (probePaths.has(route.path)) return { gate: route.gate, admitted: route.path.endsWith('-changes') ? 500 : 204 }
+  if (probePaths.has(route.path))
+    return { gate: route.access.gate, admitted: route.path.endsWith('-changes') ? 500 : 204 }
   const line = matrix[keyOf(route)]
   if (!line) throw new Error(`${keyOf(route)} has no line in test/dashboard/matrix.ts`)
   return line
@@ -127,9 +124,9 @@ const routes = t.service.dashboardRoutes
 const each = async <T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> => {
   await Promise.all(items.map(work))
 }
-const gated = routes.filter(({ gate }) => gate !== 'public')
-const gateOf = (route: DashboardRoute) => refusals[route.gate as Exclude<SessionGate, 'public'>]
-const isPersonal = ({ gate }: DashboardRoute): boolean => gate === 'requireUserSession'
+const gated = routes.filter(({ access }) => access.gate !== 'public')
+const gateOf = (route: DashboardRoute) => refusals[route.access.gate as Exclude<SessionGate, 'public'>]
+const isPersonal = ({ access }: DashboardRoute): boolean => access.gate === 'requireUserSession'
 
 /** A fresh session for each request, because some routes end the session they are called with. */
 const cookieIn = (orgId: string, role: string) => memberCookie(t, orgId, role)
@@ -140,7 +137,8 @@ describe('every route of the dashboard', () => {
     expect(own.map(keyOf).sort()).toEqual(Object.keys(matrix).sort())
     for (const route of own) {
       const { gate, whileSuspended, fromOtherSites, ownFactors, acts } = lineOf(route)
-      const stated = [route.gate, route.whileSuspended, route.fromOtherSites, route.ownFactors, route.acts]
+      const { access } = route
+      const stated = [access.gate, access.whileSuspended, access.fromOtherSites, access.ownFactors, route.acts]
       expect(stated, keyOf(route)).toEqual([gate, whileSuspended, fromOtherSites, ownFactors, acts])
       if (ownFactors) expect(gate, keyOf(route)).toBe('requireUserSession')
     }
@@ -148,9 +146,9 @@ describe('every route of the dashboard', () => {
 
   test('A-040 asks for a write session only on the template test send, and is public only under /api/auth', () => {
     for (const route of routes.filter(({ path }) => !probePaths.has(path))) {
-      if (route.gate === 'public') expect(route.path).toMatch(/^\/api\/auth\//)
-      if (route.gate === 'requireWriteSession') expect(route.path).toBe('/api/internal/templates/test-send')
-      if (route.gate === 'requireSession' && route.path !== '/api/internal/templates/preview') {
+      if (route.access.gate === 'public') expect(route.path).toMatch(/^\/api\/auth\//)
+      if (route.access.gate === 'requireWriteSession') expect(route.path).toBe('/api/internal/templates/test-send')
+      if (route.access.gate === 'requireSession' && route.path !== '/api/internal/templates/preview') {
         expect(route.method, route.path).toBe('GET')
       }
     }
@@ -237,7 +235,7 @@ describe('every route of the dashboard', () => {
       for (const role of roles) {
         const { admits, otherRole } = gateOf(route)
         const reply = await call(route, { cookie: await cookieIn(suspended.org.id, role) })
-        const open = route.method === 'GET' || isPersonal(route) || route.whileSuspended === 'open'
+        const open = route.method === 'GET' || isPersonal(route) || route.access.whileSuspended === 'open'
         expectAnswer(reply, route, admits.has(role) ? (open ? undefined : suspendedOrg) : otherRole, role)
       }
     })
@@ -245,14 +243,14 @@ describe('every route of the dashboard', () => {
 
   test('refuses a change that another site sends, before the role gate and the body are judged', async () => {
     await each(
-      routes.filter(({ method, fromOtherSites }) => method !== 'GET' && !fromOtherSites),
+      routes.filter(({ method, access }) => method !== 'GET' && !access.fromOtherSites),
       async (route) => {
         for (const site of ['cross-site', 'same-site']) {
           const cookie = await cookieIn(acme.org.id, 'viewer')
           const reply = await call(route, { cookie, 'sec-fetch-site': site, origin: t.url })
           expectAnswer(reply, route, crossSite, site)
         }
-        if (route.gate === 'public') return
+        if (route.access.gate === 'public') return
         const stranger = await call(route, { 'sec-fetch-site': 'cross-site' })
         expectAnswer(stranger, route, unauthorized, 'a stranger from another site')
       },
@@ -301,7 +299,7 @@ describe('every route of the dashboard', () => {
   })
 
   test('lets other sites send only the response of an identity provider, whatever the session', async () => {
-    const open = routes.filter(({ fromOtherSites }) => fromOtherSites)
+    const open = routes.filter(({ access }) => access.fromOtherSites)
     expect(open.map(keyOf)).toEqual(['POST /api/auth/saml/acs'])
     for (const route of open) {
       const reply = await call(route, { 'sec-fetch-site': 'cross-site', origin: 'https://idp.example.com' })
@@ -334,8 +332,8 @@ describe('every route of the dashboard', () => {
       gated.filter((route) => route.method !== 'GET' && !isPersonal(route)),
       async (route) => {
         const viewer = await call(route, { cookie: await cookieIn(acme.org.id, 'viewer') })
-        expect(viewer.status, keyOf(route)).toBe(route.gate === 'requireSession' ? lineOf(route).admitted : 403)
-        if (['requireSession', 'requireWriteSession'].includes(route.gate)) return
+        expect(viewer.status, keyOf(route)).toBe(route.access.gate === 'requireSession' ? lineOf(route).admitted : 403)
+        if (['requireSession', 'requireWriteSession'].includes(route.access.gate)) return
         const member = await call(route, { cookie: await cookieIn(acme.org.id, 'member') })
         expect([member.status, member.body], keyOf(route)).toEqual([viewer.status, viewer.body])
       },
@@ -344,7 +342,7 @@ describe('every route of the dashboard', () => {
 
   test('A-046 is personal when it concerns the own account, the own sessions or the second factor', () => {
     const own = /^\/api\/internal\/(?:user|sessions)(?:\/|$)/
-    for (const { path, gate } of routes) if (own.test(path)) expect(gate, path).toBe('requireUserSession')
+    for (const { path, access } of routes) if (own.test(path)) expect(access.gate, path).toBe('requireUserSession')
   })
 
   test('A-047 shows and changes no data of an org where identity is enough', async () => {

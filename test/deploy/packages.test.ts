@@ -7,8 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
-import { serviceFlags } from '../../bin/flags.js'
-import { allVariables, type VariableName } from '../../src/ground/config/env-variables.ts'
+import { allVariables, type VariableName } from '../../src/platform/ground/config/env-variables.ts'
 import { makeTestDatabase, type TestDatabase } from '../service/database.ts'
 import { copiesOf, readStages, repository, textsOf, variablesOf, wordsOf } from './dockerfile.ts'
 
@@ -44,7 +43,7 @@ describe('Dockerfile', () => {
   test('its variables, ports and commands are those of the service', () => {
     expect(Object.keys(ports).filter((name) => !isVariable(name))).toEqual([])
     expect(textsOf(image, 'EXPOSE')).toEqual([`${ports.PORT} ${ports.WORKER_PORT}`])
-    expect(wordsOf(image, 'ENTRYPOINT')).toEqual(['node', ...serviceFlags, 'bin/tidings.js'])
+    expect(wordsOf(image, 'ENTRYPOINT')).toEqual(['node', 'bin/tidings.js'])
     expect(commands).toContain(wordsOf(image, 'CMD')[0])
     expect(wordsOf(image, 'HEALTHCHECK')).toEqual(['node', 'bin/health-check.js', ports.PORT])
     expect(existsSync(join(root, 'bin/health-check.js'))).toBe(true)
@@ -194,20 +193,17 @@ describe('systemd', () => {
       .filter((line) => line.startsWith(`${name}=`))
       .map((line) => line.slice(name.length + 1))
 
-  test.each(units)(
-    '%s starts the service with its flags, as an ordinary user, and sends SIGTERM to it alone',
-    (unit) => {
-      const [start] = linesOf(unit, 'ExecStart')
-      const words = (start as string).split(' ')
-      expect(words.slice(1, -1)).toEqual([...serviceFlags, 'bin/tidings.js'])
-      expect(commands).toContain(words.at(-1))
-      const variables = linesOf(unit, 'Environment').map((pair) => pair.split('=')[0] as string)
-      expect(variables.filter((name) => !isVariable(name))).toEqual([])
-      expect(linesOf(unit, 'User')).toEqual(['tidings'])
-      expect(linesOf(unit, 'KillMode')).toEqual(['mixed'])
-      expect(linesOf(unit, 'Environment')).toContain(`DATA_DIR=/var/lib/${linesOf(unit, 'StateDirectory')[0]}`)
-    },
-  )
+  test.each(units)('%s starts the service as an ordinary user, and sends SIGTERM to it alone', (unit) => {
+    const [start] = linesOf(unit, 'ExecStart')
+    const words = (start as string).split(' ')
+    expect(words.slice(1, -1)).toEqual(['bin/tidings.js'])
+    expect(commands).toContain(words.at(-1))
+    const variables = linesOf(unit, 'Environment').map((pair) => pair.split('=')[0] as string)
+    expect(variables.filter((name) => !isVariable(name))).toEqual([])
+    expect(linesOf(unit, 'User')).toEqual(['tidings'])
+    expect(linesOf(unit, 'KillMode')).toEqual(['mixed'])
+    expect(linesOf(unit, 'Environment')).toContain(`DATA_DIR=/var/lib/${linesOf(unit, 'StateDirectory')[0]}`)
+  })
 
   test('systemd accepts the units', () => {
     if (spawnSync('systemd-analyze', ['--version']).error || !existsSync('/usr/bin/node')) {

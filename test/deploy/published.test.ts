@@ -48,7 +48,9 @@ test('the package contains the bundle, the migrations and every file of the dash
   const built = readdirSync(join(root, 'dist', 'web'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name).slice(root.length + 1))
-  const migrations = readdirSync(join(root, 'src', 'db', 'migrations')).map((name) => `dist/migrations/${name}`)
+  const migrations = readdirSync(join(root, 'src', 'platform', 'db', 'migrations')).map(
+    (name) => `dist/migrations/${name}`,
+  )
   expect(built.length).toBeGreaterThan(50)
   expect(packed).toEqual(expect.arrayContaining([...built, ...migrations]))
   const programs = [

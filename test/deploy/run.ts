@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isStartOnly, sayStarted } from '../../scripts/start-only.ts'
-import { startEmbedded } from '../../src/db/embedded/supervisor.ts'
-import { silentLog } from '../../src/ground/log.ts'
+import { startEmbedded } from '../../src/platform/db/embedded/supervisor.ts'
+import { silentLog } from '../../src/platform/ground/log.ts'
 import { copiesOf, readStages, repository, type Stage, textsOf, variablesOf, wordsOf } from './dockerfile.ts'
 
 const root = fileURLToPath(repository)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isStore } from '../../scripts/architecture.ts'
-import { declaredStatements } from '../../src/db/statement.ts'
+import { declaredStatements } from '../../src/platform/db/statement.ts'
 import { makeTestDatabase, type TestDatabase } from '../service/database.ts'
 import { acrossOrgs } from './across-orgs.ts'
 

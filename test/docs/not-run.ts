@@ -32,11 +32,11 @@ export const notRun: Record<string, Record<string, string>> = {
     'bash   # a shell of its own': machine,
     'psql -h 127.0.0.1 -p 5000': ownServer,
     pg_basebackup: ownServer,
-    'tidings ops org create': 'It would add an org to the database that all pages share. src/operator/ tests it.',
+    'tidings ops org create': 'It would add an org to the database that all pages share. src/app/operator/ tests it.',
     'git pull && npm install': 'It changes the project.',
   },
   'docs/smtp.md': {
     'SMTP_SUBMISSION_PORT=587': starts,
-    swaks: 'It needs a program that few readers have. The tests in src/submission/ send over SMTP.',
+    swaks: 'It needs a program that few readers have. The tests in src/interfaces/submission/ send over SMTP.',
   },
 }

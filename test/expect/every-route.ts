@@ -1,5 +1,5 @@
 /** A request to every route of the service, and some that match no route, for rules that apply to all requests. */
-import { newId } from '../../src/ground/ids.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
 import type { Reply, TestService } from '../service/service.ts'
 
 export const requestsToEveryRoute = (

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'vitest'
-import type { Clock } from '../../src/ground/clock.ts'
+import type { Clock } from '../../src/platform/ground/clock.ts'
 
 /** Matches any instant in the format of responses. */
 export const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)

@@ -1,6 +1,6 @@
 /** Checks error responses, and that a refused request changed nothing. */
 import { expect } from 'vitest'
-import { type Code, catalogue, statusOf, typeOf } from '../../src/ground/errors.ts'
+import { type Code, catalogue, statusOf, typeOf } from '../../src/platform/ground/errors.ts'
 import { changedTables, makeDigest } from '../hostile/responses.ts'
 import type { TestDatabase } from '../service/database.ts'
 import type { Reply } from '../service/service.ts'

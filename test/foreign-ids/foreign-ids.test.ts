@@ -3,11 +3,11 @@
  * kind of key, for every kind of foreign row. The table lists the exceptions, where the requirements demand a 403.
  */
 import { afterAll, describe, expect, test } from 'vitest'
-import { makeVault } from '../../src/ground/crypto.ts'
-import type { Code } from '../../src/ground/errors.ts'
-import { type IdKind, newId, prefixes, timeOfId } from '../../src/ground/ids.ts'
-import type { Environment } from '../../src/ground/scope.ts'
-import type { Route } from '../../src/http/route.ts'
+import type { PublicRoute } from '../../src/interfaces/http/route.ts'
+import { makeVault } from '../../src/platform/ground/crypto.ts'
+import type { Code } from '../../src/platform/ground/errors.ts'
+import { type IdKind, newId, prefixes, timeOfId } from '../../src/platform/ground/ids.ts'
+import type { Environment } from '../../src/platform/ground/scope.ts'
 import { mintSecret, sealSecret } from '../../src/webhooks/webhook-secret.ts'
 import { keyClient, keyIdOf, resetKeyCreationLimit } from '../clients/key-client.ts'
 import { campaignOf, completeBrand } from '../clients/sender-client.ts'
@@ -385,22 +385,22 @@ const fixedParts = ({ status, headers, body }: Reply, id = '') => {
   return { status, headers: Object.keys(headers).sort(), body: body?.error ? error : shown }
 }
 
-const lineOf = (route: Route): Line => table[nameOf(route)] as Line
-const verdictOf = (route: Route, caller: Kind): Verdict => lineOf(route)[caller] ?? 'open'
+const lineOf = (route: PublicRoute): Line => table[nameOf(route)] as Line
+const verdictOf = (route: PublicRoute, caller: Kind): Verdict => lineOf(route)[caller] ?? 'open'
 
 /** The code for a row that never existed. */
 const codeOfUnknown = (verdict: Verdict): Code =>
   typeof verdict === 'object' && 'barred' in verdict ? verdict.barred : 'NOT_FOUND'
 
 /** Expects the response for a row that never existed. */
-const expectUnknown = (reply: Reply, route: Route, verdict: Verdict, id: string): void => {
+const expectUnknown = (reply: Reply, route: PublicRoute, verdict: Verdict, id: string): void => {
   const { unknownBody } = lineOf(route)
   if (unknownBody) expect([reply.status, reply.body]).toEqual([200, { id, ...unknownBody }])
   else expectRefusal(reply, codeOfUnknown(verdict))
 }
 
 type CallOptions = { body?: unknown; query?: string }
-const call = (route: Route, key: string, ids: Record<string, string>, more: CallOptions = {}): Promise<Reply> => {
+const call = (route: PublicRoute, key: string, ids: Record<string, string>, more: CallOptions = {}): Promise<Reply> => {
   const { body: valid } = lineOf(route)
   const { body = typeof valid === 'function' ? valid() : valid, query = lineOf(route).query } = more
   const [row] = Object.values(ids)
@@ -411,9 +411,10 @@ const call = (route: Route, key: string, ids: Record<string, string>, more: Call
 }
 
 /** The id of the row itself, which is the last one in the path. Earlier ones are its parents. */
-const paramOf = (route: Route): [name: string, kind: IdKind] | undefined => Object.entries(route.params ?? {}).at(-1)
+const paramOf = (route: PublicRoute): [name: string, kind: IdKind] | undefined =>
+  Object.entries(route.params ?? {}).at(-1)
 
-const entryOf = ({ method, path }: Route) =>
+const entryOf = ({ method, path }: PublicRoute) =>
   surface.entries.find((entry) => entry.method === method && entry.path === `/api/v1${path}`)
 
 // Routes that are missing in the table fail a test of their own, and are skipped here.
@@ -430,7 +431,7 @@ describe('The table', () => {
   })
 
   test('reports a route without a line', () => {
-    const [first] = t.service.routes as [Route]
+    const [first] = t.service.routes as [PublicRoute]
     expect(unlisted([...t.service.routes, { ...first, method: 'GET', path: '/letters/{id}' }])).toEqual([
       'GET /letters/{id}: add a line for it to test/foreign-ids/table.ts, with a verdict for each kind of key',
     ])
@@ -597,7 +598,7 @@ describe('Lists', () => {
     return found.flat().map(({ id }) => id)
   }
   const lists = withoutId.filter(([, { method }]) => method === 'GET')
-  const shown = async (route: Route, key: string): Promise<string> => {
+  const shown = async (route: PublicRoute, key: string): Promise<string> => {
     const pages = entryOf(route)?.query.some(({ name }) => name === 'limit')
     return (await call(route, key, {}, { query: pages ? 'limit=100' : '' })).text
   }
@@ -638,7 +639,7 @@ describe('Lists', () => {
       }
     }
     // The lists are not empty.
-    const some = await shown(lists.find(([name]) => name === 'GET /keys')?.[1] as Route, callers.liveKey)
+    const some = await shown(lists.find(([name]) => name === 'GET /keys')?.[1] as PublicRoute, callers.liveKey)
     expect(some).toContain(await keyIdOf(t, home.keys.live))
   })
 })

@@ -1,7 +1,8 @@
 /** The expected response for each route and kind of key when a request names a foreign id. Add a line for a new route. */
-import type { Code } from '../../src/ground/errors.ts'
-import { type IdKind, newId } from '../../src/ground/ids.ts'
-import type { Route } from '../../src/http/route.ts'
+
+import type { PublicRoute } from '../../src/interfaces/http/route.ts'
+import type { Code } from '../../src/platform/ground/errors.ts'
+import { type IdKind, newId } from '../../src/platform/ground/ids.ts'
 import { campaignOf, completeBrand } from '../clients/sender-client.ts'
 
 /** `hidden`: as if the row did not exist. `open`: the route does not separate such rows. Otherwise a 403 with a reason. */
@@ -472,10 +473,10 @@ export const table: Record<string, Line> = {
   'GET /tenants/{id}/usage': { ...shared, tenantKey: routeOfAnotherTenant },
 }
 
-export const nameOf = ({ method, path }: Route): string => `${method} ${path}`
+export const nameOf = ({ method, path }: PublicRoute): string => `${method} ${path}`
 
 /** Routes that are missing in the table. */
-export const unlisted = (routes: readonly Route[]): string[] =>
+export const unlisted = (routes: readonly PublicRoute[]): string[] =>
   routes
     .map(nameOf)
     .filter((name) => !(name in table))

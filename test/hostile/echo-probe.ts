@@ -2,16 +2,18 @@
  * A route that returns its whole body, like a route that stores metadata, so that no unusual value is stripped. It refuses
  * the kind `two` after the Idempotency-Key of the request was claimed.
  */
-import { z } from 'zod'
-import { Failure } from '../../src/ground/errors.ts'
-import { defineRoute, type Route } from '../../src/http/route.ts'
 
-export const echoProbe: Route = defineRoute({
+import { z } from 'zod'
+import { defineRoute, type PublicRoute } from '../../src/interfaces/http/route.ts'
+import { byKey } from '../../src/interfaces/http/route-access.ts'
+import { Failure } from '../../src/platform/ground/errors.ts'
+
+export const echoProbe: PublicRoute = defineRoute({
   method: 'POST',
   path: '/probe/echo',
   tag: 'Probe',
   summary: 'Returns its body',
-  scope: 'send:email',
+  access: byKey('send:email'),
   idempotent: true,
   query: z.object({
     at: z.iso.datetime().optional(),

@@ -1,10 +1,10 @@
 import { afterAll, expect, test } from 'vitest'
 import type { z } from 'zod'
-import { Failure, type FieldError } from '../../src/ground/errors.ts'
-import { newId } from '../../src/ground/ids.ts'
-import { validate } from '../../src/ground/validate.ts'
-import type { Route } from '../../src/http/route.ts'
-import { BatchItem } from '../../src/messages/email/shapes.ts'
+import type { PublicRoute } from '../../src/interfaces/http/route.ts'
+import { Failure, type FieldError } from '../../src/platform/ground/errors.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
+import { validate } from '../../src/platform/ground/validate.ts'
+import { BatchItem } from '../../src/sending/messages/email/shapes.ts'
 import { expectRefusal, watchTables } from '../expect/refusal.ts'
 import { startTestService } from '../service/service.ts'
 import { nodesOf, type Step } from './schemas.ts'
@@ -46,7 +46,7 @@ const rowsFor = (path: Step[], name: string): FieldError[] =>
     message: `Unknown field. Did you mean ${name}?`,
   }))
 
-const send = ({ method, path, params = {} }: Route, { query = '', body }: { query?: string; body?: unknown }) => {
+const send = ({ method, path, params = {} }: PublicRoute, { query = '', body }: { query?: string; body?: unknown }) => {
   const named = path.replace(/\{(\w+)\}/g, (_, name) => newId(params[name] ?? 'request'))
   return t.ask(method, `/api/v1${named}${query}`, { key: keys.live, ...(body !== undefined && { body }) })
 }

@@ -1,6 +1,6 @@
 /** Generates requests to a path of the service that are valid except for some hostile parts. */
 import fc from 'fast-check'
-import { newId, prefixes } from '../../src/ground/ids.ts'
+import { newId, prefixes } from '../../src/platform/ground/ids.ts'
 import type { Entry } from './surface.ts'
 import { hostileBody, oddCursor, oddTexts, type Resolve, validBody, validValue } from './values.ts'
 import type { Field, RawRequest } from './wire.ts'

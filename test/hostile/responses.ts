@@ -1,7 +1,7 @@
 /** Checks that a response has the documented form, and finds the tables that a request changed. */
 import { expect } from 'vitest'
-import { type Code, catalogue, statusOf, typeOf } from '../../src/ground/errors.ts'
-import { isId } from '../../src/ground/ids.ts'
+import { type Code, catalogue, statusOf, typeOf } from '../../src/platform/ground/errors.ts'
+import { isId } from '../../src/platform/ground/ids.ts'
 import type { TestDatabase } from '../service/database.ts'
 import type { Answer } from './wire.ts'
 

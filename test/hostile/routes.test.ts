@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import type { Code } from '../../src/ground/errors.ts'
+import type { Code } from '../../src/platform/ground/errors.ts'
 import { ofDashboard } from '../clients/people.ts'
 import { gatedProbe, senderProbe } from '../service/probes.ts'
 import { startTestService } from '../service/service.ts'

@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { newId } from '../../src/ground/ids.ts'
-import type { Route } from '../../src/http/route.ts'
-import { BatchItem } from '../../src/messages/email/shapes.ts'
+import type { PublicRoute } from '../../src/interfaces/http/route.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
+import { BatchItem } from '../../src/sending/messages/email/shapes.ts'
 import { type Reply, startTestService } from '../service/service.ts'
 import { nodesOf, type Step, unbounded } from './schemas.ts'
 import { readSurface } from './surface.ts'
@@ -151,7 +151,7 @@ const bodyWith = (path: Step[], large: string): string => {
   return JSON.stringify(body).replace(JSON.stringify(mark), large)
 }
 
-const send = ({ method, path, params = {} }: Route, raw: string): Promise<Reply> => {
+const send = ({ method, path, params = {} }: PublicRoute, raw: string): Promise<Reply> => {
   const named = path.replace(/\{(\w+)\}/g, (_, name) => newId(params[name] ?? 'request'))
   return t.ask(method, `/api/v1${named}`, { key: keys.live, raw })
 }
@@ -211,7 +211,9 @@ test.each(strictBodies)('%s refuses a body of 9,000 unknown fields with 100 rows
 })
 
 test('Each list in an item of a batch refuses 9,000 elements without an effect on the other items', async () => {
-  const batch = t.service.routes.find(({ method, path }) => method === 'POST' && path === '/emails/batch') as Route
+  const batch = t.service.routes.find(
+    ({ method, path }) => method === 'POST' && path === '/emails/batch',
+  ) as PublicRoute
   const lists = nodesOf(BatchItem).filter(({ schema }) => schema._zod.def.type === 'array')
   expect(lists.map(({ path }) => path.join('.'))).toEqual(['reply_to', 'tags', 'to', 'cc', 'bcc', 'attachments'])
   for (const { path } of lists) {

@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
-import { statement } from '../../src/db/statement.ts'
-import { Failure } from '../../src/ground/errors.ts'
-import { makeLog } from '../../src/ground/log.ts'
-import { defineRoute, type Route } from '../../src/http/route.ts'
-import { mintKey } from '../../src/keys/key-secret.ts'
-import type { Modules } from '../../src/wiring/routes.ts'
+import type { Modules } from '../../src/app/wiring/routes.ts'
+import { mintKey } from '../../src/customers/keys/key-secret.ts'
+import { defineRoute, type PublicRoute } from '../../src/interfaces/http/route.ts'
+import { byKey } from '../../src/interfaces/http/route-access.ts'
+import { statement } from '../../src/platform/db/statement.ts'
+import { Failure } from '../../src/platform/ground/errors.ts'
+import { makeLog } from '../../src/platform/ground/log.ts'
 import { testService } from '../service/service.ts'
 import { exchange, write } from './wire.ts'
 
@@ -17,13 +18,13 @@ const body = z.object({ how: z.string(), text: z.string() })
 const readsNumber = statement<{ text: string }, { n: number }>('test.reads_number', 'select (:text::text)::int as n')
 
 /** A route that fails in every possible way. */
-const breaks = ({ db }: Modules): Route =>
+const breaks = ({ db }: Modules): PublicRoute =>
   defineRoute({
     method: 'POST',
     path: '/probe/breaks',
     tag: 'Probe',
     summary: 'Fails',
-    scope: 'send:email',
+    access: byKey('send:email'),
     idempotent: true,
     body,
     responses: { 200: { schema: z.object({}), description: 'Never.' } },

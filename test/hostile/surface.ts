@@ -1,9 +1,9 @@
 /** Every path of the service: the routes of the API as the OpenAPI document describes them, and all other paths. */
 
 import { z } from 'zod'
-import { type IdKind, idPattern, prefixes } from '../../src/ground/ids.ts'
-import type { DashboardRoute } from '../../src/http/dashboard/dashboard-route.ts'
-import type { OpenApiDocument, Parameter, ResponseObject } from '../../src/http/openapi/document.ts'
+import type { OpenApiDocument, Parameter, ResponseObject } from '../../src/interfaces/http/openapi/document.ts'
+import type { DashboardRoute } from '../../src/interfaces/http/route.ts'
+import { type IdKind, idPattern, prefixes } from '../../src/platform/ground/ids.ts'
 import type { TestService } from '../service/service.ts'
 import type { Resolve, Schema } from './values.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import { mintKey } from '../../src/keys/key-secret.ts'
+import { mintKey } from '../../src/customers/keys/key-secret.ts'
 import { gatedProbe, scopeProbes } from '../service/probes.ts'
 import { startTestService } from '../service/service.ts'
 import { mangle, type RequestOptions, requestsTo } from './requests.ts'

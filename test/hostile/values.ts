@@ -1,6 +1,6 @@
 /** Generates values that match a JSON Schema, and invalid bodies of many kinds. */
 import fc from 'fast-check'
-import { newId, prefixes } from '../../src/ground/ids.ts'
+import { newId, prefixes } from '../../src/platform/ground/ids.ts'
 
 export type Schema = { [member: string]: unknown }
 

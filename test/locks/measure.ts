@@ -1,9 +1,9 @@
 /** Applies one migration and measures how long it locks the hot tables against writers. */
 import pg from 'pg'
-import { type Migration, migrate } from '../../src/db/migrate.ts'
-import { splitMigration } from '../../src/db/split-migration.ts'
-import { systemClock } from '../../src/ground/clock.ts'
-import { silentLog } from '../../src/ground/log.ts'
+import { type Migration, migrate } from '../../src/platform/db/migrate.ts'
+import { splitMigration } from '../../src/platform/db/split-migration.ts'
+import { systemClock } from '../../src/platform/ground/clock.ts'
+import { silentLog } from '../../src/platform/ground/log.ts'
 import { probeDuring, type Waits } from './probe.ts'
 
 export const limitMs = 100

@@ -1,19 +1,20 @@
 /** The API description is complete enough for its readers and for generated clients. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { examplesOf } from '../../src/http/openapi/examples.ts'
-import { describeApi, type OpenApiDocument } from '../../src/http/openapi.ts'
-import { defineRoute, type Route } from '../../src/http/route.ts'
-import { startTestService, type TestService } from '../service/service.ts'
+import { examplesOf } from '../../src/interfaces/http/openapi/examples.ts'
+import { describeApi, type OpenApiDocument } from '../../src/interfaces/http/openapi.ts'
+import { defineRoute, type PublicRoute } from '../../src/interfaces/http/route.ts'
+import { byKey } from '../../src/interfaces/http/route-access.ts'
+import { sharedTestService, type TestService } from '../service/service.ts'
 import { descriptionFaults, operationIdFaults, operationsOf } from './faults.ts'
 
 let t: TestService
 let document: OpenApiDocument
 beforeAll(async () => {
-  t = await startTestService()
+  t = await sharedTestService()
   document = (await t.ask('GET', '/api/openapi.json')).body
 })
-afterAll(() => t.stop())
 
 const follow = (value: { $ref?: string } | undefined): unknown =>
   value?.$ref === undefined
@@ -214,18 +215,18 @@ describe('The description of the service', () => {
 })
 
 describe('The check of the description', () => {
-  const bare: Route = defineRoute({
+  const bare: PublicRoute = defineRoute({
     method: 'POST',
     path: '/probes/{id}',
     tag: 'Probes',
     summary: 'Probe',
-    scope: 'read:usage',
+    access: byKey('read:usage'),
     query: z.object({ deep: z.enum(['true']).optional() }),
     body: z.object({ count: z.int() }),
     responses: { 200: { schema: z.object({ total: z.int() }), description: 'Done.' } },
     handle: async () => ({ status: 200, body: {} }),
   })
-  const faultsOf = (route: Route) => descriptionFaults(describeApi({ routes: [route], serviceVersion: '1.0.0' }))
+  const faultsOf = (route: PublicRoute) => descriptionFaults(describeApi({ routes: [route], serviceVersion: '1.0.0' }))
 
   test('names each field, parameter, request and response that a new route leaves without a text or an example', () => {
     const add = 'Add .meta({ examples: [{ … }] }) to the schema, with a value that works on a running service.'
@@ -241,7 +242,7 @@ describe('The check of the description', () => {
   })
 
   test('accepts a route with texts and examples', () => {
-    const whole: Route = {
+    const whole: PublicRoute = {
       ...bare,
       params: { id: 'message' },
       query: z.object({ deep: z.enum(['true']).optional().describe('Includes everything.') }),
@@ -257,7 +258,7 @@ describe('The check of the description', () => {
   })
 
   test('rejects operation ids that are missing, repeated or not in camel case', () => {
-    const named = (operationId: string): Route => ({ ...bare, operationId })
+    const named = (operationId: string): PublicRoute => ({ ...bare, operationId })
     expect(operationIdFaults([bare, named('probe'), named('probe'), named('Do_probe')])).toEqual([
       "POST /probes/{id} has no operationId. Add one, such as 'sendEmail'.",
       'POST /probes/{id}: the operationId probe is used 2 times.',

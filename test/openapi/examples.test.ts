@@ -1,9 +1,9 @@
 /** Sends every example of the API description to a running service. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { sha256 } from '../../src/ground/crypto.ts'
-import { newId } from '../../src/ground/ids.ts'
-import { tagTexts } from '../../src/http/openapi/prose.ts'
-import type { OpenApiDocument } from '../../src/http/openapi.ts'
+import { tagTexts } from '../../src/interfaces/http/openapi/prose.ts'
+import type { OpenApiDocument } from '../../src/interfaces/http/openapi.ts'
+import { sha256 } from '../../src/platform/ground/crypto.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
 import { poll } from '../clients/sender-client.ts'
 import { startWebhookService } from '../clients/webhook-client.ts'
 import { type Receiver, startReceiver } from '../servers/receiver.ts'

@@ -1,6 +1,6 @@
 /** Finds what the API description lacks for readers and for generated clients. Each fault says how to fix it. */
-import type { OpenApiDocument } from '../../src/http/openapi.ts'
-import type { Route } from '../../src/http/route.ts'
+import type { OpenApiDocument } from '../../src/interfaces/http/openapi.ts'
+import type { PublicRoute } from '../../src/interfaces/http/route.ts'
 
 type Schema = {
   $ref?: string
@@ -116,7 +116,7 @@ const exampleFaults = (document: OpenApiDocument): string[] =>
     return faults
   })
 
-export const operationIdFaults = (routes: readonly Route[]): string[] => {
+export const operationIdFaults = (routes: readonly PublicRoute[]): string[] => {
   const stated = routes.map(({ operationId }) => operationId)
   return routes.flatMap(({ method, path, operationId }) => {
     if (operationId === undefined) return [`${method} ${path} has no operationId. Add one, such as 'sendEmail'.`]

@@ -1,6 +1,6 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { readSurface, surfaceOf } from '../hostile/surface.ts'
-import { startTestService } from '../service/service.ts'
+import { sharedTestService } from '../service/service.ts'
 import { largestValue, makeRandom } from './largest.ts'
 import type { Reading } from './meter.ts'
 import { allPayloads, type Plan, planSending } from './payloads.ts'
@@ -8,8 +8,7 @@ import { readPaths } from './service.ts'
 import { isInShortForm, kindOfRoute } from './short-form.ts'
 import { isTooLong, leastPause } from './verdict.ts'
 
-const t = await startTestService()
-afterAll(() => t.stop())
+const t = await sharedTestService()
 
 const planFor = async (quick: boolean): Promise<Plan> => ({
   surface: await readPaths(t.url),

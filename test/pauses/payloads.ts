@@ -1,6 +1,6 @@
 /** The requests that try to occupy the service: a list for every route. */
 import fc from 'fast-check'
-import { newId, prefixes } from '../../src/ground/ids.ts'
+import { newId, prefixes } from '../../src/platform/ground/ids.ts'
 import { type RequestOptions, requestsTo } from '../hostile/requests.ts'
 import type { Entry, Surface } from '../hostile/surface.ts'
 import type { Field, RawRequest } from '../hostile/wire.ts'

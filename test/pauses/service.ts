@@ -1,6 +1,6 @@
 /** Starts the service as a process of its own and prepares one row of every kind, so that payloads reach the handlers. */
 import fc from 'fast-check'
-import type { OpenApiDocument } from '../../src/http/openapi/document.ts'
+import type { OpenApiDocument } from '../../src/interfaces/http/openapi/document.ts'
 import { openService, type Service } from '../crash/service.ts'
 import { matrix } from '../dashboard/matrix.ts'
 import { type Entry, type Surface, surfaceOf } from '../hostile/surface.ts'

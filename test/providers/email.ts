@@ -5,9 +5,9 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { newId } from '../../ground/ids.ts'
-import { HandoverError } from '../handover.ts'
-import type { Mail } from './email-provider.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
+import type { Mail } from '../../src/providers/email/email-provider.ts'
+import { HandoverFault } from '../../src/providers/handover.ts'
 
 export const at = new Date('2026-11-15T10:20:30.000Z')
 
@@ -34,13 +34,13 @@ export const testMail = (changes: Partial<Mail> = {}): Mail => ({
 
 export const to = (...addresses: string[]): Mail['to'] => addresses.map((address) => ({ address, name: null }))
 
-/** The HandoverError that a send rejects with. */
-export const faultOf = async (work: Promise<unknown>): Promise<HandoverError> => {
+/** The HandoverFault that a send rejects with. */
+export const faultOf = async (work: Promise<unknown>): Promise<HandoverFault> => {
   const error = await work.then(
     () => new Error('the provider accepted the message'),
     (error: unknown) => error,
   )
-  if (!(error instanceof HandoverError)) throw error
+  if (!(error instanceof HandoverFault)) throw error
   return error
 }
 

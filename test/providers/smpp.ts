@@ -1,11 +1,11 @@
 /** An smpp provider whose receipts are kept in memory. */
 import { expect, onTestFinished } from 'vitest'
-import { openSmsc, type Smsc } from '../../../../test/servers/smsc.ts'
-import { systemClock } from '../../../ground/clock.ts'
-import { silentLog } from '../../../ground/log.ts'
-import type { SmppReceipt } from './deliver-sm.ts'
-import type { SubmittedPart } from './receipts.ts'
-import { makeSmppProvider } from './smpp-provider.ts'
+import { systemClock } from '../../src/platform/ground/clock.ts'
+import { silentLog } from '../../src/platform/ground/log.ts'
+import type { SmppReceipt } from '../../src/providers/sms/smpp/deliver-sm.ts'
+import type { SubmittedPart } from '../../src/providers/sms/smpp/receipts.ts'
+import { makeSmppProvider } from '../../src/providers/sms/smpp/smpp-provider.ts'
+import { openSmsc, type Smsc } from '../servers/smsc.ts'
 
 /** The machine that runs the tests may be busy. */
 export const patient = { timeout: 15_000 }

@@ -1,6 +1,6 @@
 /** Shared set-up for the SMS provider tests. */
-import { newId } from '../../ground/ids.ts'
-import type { Sms } from './sms-provider.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
+import type { Sms } from '../../src/providers/sms/sms-provider.ts'
 
 export const testSms = (changes: Partial<Sms> = {}): Sms => ({
   orgId: newId('org'),

@@ -1,7 +1,7 @@
 /** Resend's published Node client against this service: which calls work unchanged, and which differ. */
 import { Resend } from 'resend'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { CreatedOrg } from '../../src/operator/create-org.ts'
+import type { CreatedOrg } from '../../src/app/operator/create-org.ts'
 import { startTestService, type TestService } from '../service/service.ts'
 
 let t: TestService

@@ -2,7 +2,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { inflateRawSync } from 'node:zlib'
 import { SignedXml } from 'xml-crypto'
-import { selfSignedCertificate } from '../../src/sso/saml/self-signed.ts'
+import { selfSignedCertificate } from '../../src/people/sso/saml/self-signed.ts'
 
 export type SigningKey = { privateKey: string; certificate: string }
 

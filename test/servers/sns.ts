@@ -1,7 +1,7 @@
 /** Simulates Amazon SNS. It signs independently of the code that verifies the signatures. */
 import { createSign } from 'node:crypto'
-import { type Signer, selfSigned } from '../../src/providers/email/harness.ts'
-import type { Replacements } from '../../src/wiring/replacements.ts'
+import type { Replacements } from '../../src/app/wiring/replacements.ts'
+import { type Signer, selfSigned } from '../providers/email.ts'
 
 export type Fields = Record<string, string>
 

@@ -1,4 +1,4 @@
-/** For the tests in this folder: databases to back up and restore, and helpers that compare their contents. */
+/** Databases to back up and restore, and helpers that compare their contents. */
 import { createHash, randomBytes } from 'node:crypto'
 import { createReadStream, rmSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
@@ -7,13 +7,13 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import pg from 'pg'
 import { expect, onTestFinished } from 'vitest'
-import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
-import { catalogueOf } from '../../test/service/schema.ts'
-import { type Migration, migrate, readMigrations } from '../db/migrate.ts'
-import { systemClock } from '../ground/clock.ts'
-import { silentLog } from '../ground/log.ts'
-import { type Opening, openBackup } from './open-backup.ts'
-import { restore } from './restore.ts'
+import { type Opening, openBackup } from '../../src/app/operator/open-backup.ts'
+import { restore } from '../../src/app/operator/restore.ts'
+import { type Migration, migrate, readMigrations } from '../../src/platform/db/migrate.ts'
+import { systemClock } from '../../src/platform/ground/clock.ts'
+import { silentLog } from '../../src/platform/ground/log.ts'
+import { makeTestDatabase, type TestDatabase } from './database.ts'
+import { catalogueOf } from './schema.ts'
 
 export const testMigration = (name: string, sql: string): Migration => ({
   name,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { inject } from 'vitest'
+import { dropDatabase } from '../setup/drop-database.ts'
 
 export type TestDatabase = {
   url: string
@@ -14,29 +14,16 @@ export type TestDatabase = {
   drop(): Promise<void>
 }
 
-const sqlStates = { insufficientPrivilege: '42501' }
-
-/** PostgreSQL's own vacuum may be using the database, and only a superuser can end it. It ends by itself soon. */
-const dropDatabase = async (admin: (text: string) => Promise<void>, name: string, triesLeft = 50): Promise<void> => {
-  try {
-    await admin(`drop database ${name} with (force)`)
-  } catch (error) {
-    if ((error as { code?: string }).code !== sqlStates.insufficientPrivilege || triesLeft === 0) throw error
-    await sleep(100)
-    await dropDatabase(admin, name, triesLeft - 1)
-  }
-}
-
-/** Creates a database for one test file: a copy of the migrated template, or an empty one. */
-export const makeTestDatabase = async (from: 'migrated' | 'empty' = 'migrated'): Promise<TestDatabase> => {
-  const { url: serverUrl, template } = inject('database')
-  const name = `tidings_test_${randomBytes(6).toString('hex')}`
+/** Creates a database for one test file: a copy of the migrated template, or an empty one. The run drops a shared one. */
+export const makeTestDatabase = async (from: 'migrated' | 'empty' | 'shared' = 'migrated'): Promise<TestDatabase> => {
+  const { url: serverUrl, template, copying, sharedPrefix } = inject('database')
+  const name = `${from === 'shared' ? sharedPrefix : 'tidings_test_'}${randomBytes(6).toString('hex')}`
   const admin = async (text: string): Promise<void> => {
     const client = new pg.Client(serverUrl)
     await client.connect()
     await client.query(text).finally(() => client.end())
   }
-  await admin(`create database ${name}${from === 'migrated' ? ` template ${template}` : ''}`)
+  await admin(`create database ${name}${from === 'empty' ? '' : ` template ${template} ${copying}`}`)
   const url = new URL(serverUrl)
   url.pathname = `/${name}`
   // Tables without statistics look large, and starting parallel workers takes longer than any query of a test.

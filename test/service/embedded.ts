@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { silentLog } from '../../ground/log.ts'
-import { type Account, asRoot } from './account.ts'
-import { startEmbedded } from './supervisor.ts'
+import { type Account, asRoot } from '../../src/platform/db/embedded/account.ts'
+import { startEmbedded } from '../../src/platform/db/embedded/supervisor.ts'
+import { silentLog } from '../../src/platform/ground/log.ts'
 
 export const run = promisify(execFile)
 
@@ -77,7 +77,7 @@ export const usedFolder = async (): Promise<string> => {
 /** An account without privileges that is not nobody. Undefined when the tests do not run as root. */
 export const unprivileged: Account | undefined = asRoot() ? { uid: 1, gid: 1 } : undefined
 
-const embeddedUrl = new URL('./supervisor.ts', import.meta.url).href
+const embeddedUrl = new URL('../../src/platform/db/embedded/supervisor.ts', import.meta.url).href
 
 const serviceScript = `
   import { startEmbedded } from '${embeddedUrl}'

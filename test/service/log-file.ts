@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Log, makeLog } from '../../src/ground/log.ts'
+import { type Log, makeLog } from '../../src/platform/ground/log.ts'
 
 export type LogFile = {
   log: Log

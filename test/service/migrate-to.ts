@@ -1,7 +1,7 @@
 import pg from 'pg'
-import { migrate } from '../../src/db/migrate.ts'
-import { systemClock } from '../../src/ground/clock.ts'
-import { silentLog } from '../../src/ground/log.ts'
+import { migrate } from '../../src/platform/db/migrate.ts'
+import { systemClock } from '../../src/platform/ground/clock.ts'
+import { silentLog } from '../../src/platform/ground/log.ts'
 import type { TestDatabase } from './database.ts'
 
 /** Migrates an empty database up to the given migration, or to the last. Tests insert rows of earlier releases in between. */

@@ -1,8 +1,10 @@
 /** Small routes on the real server, for rules whose routes do not exist yet. */
+
 import { z } from 'zod'
-import { defineRoute, type Route } from '../../src/http/route.ts'
-import { type ScopeName, scopes } from '../../src/keys/scopes.ts'
-import type { Modules } from '../../src/wiring/routes.ts'
+import type { Modules } from '../../src/app/wiring/routes.ts'
+import { type ScopeName, scopes } from '../../src/customers/keys/scopes.ts'
+import { defineRoute, type PublicRoute } from '../../src/interfaces/http/route.ts'
+import { byKey } from '../../src/interfaces/http/route-access.ts'
 
 const Seen = z.object({
   org_id: z.string(),
@@ -12,14 +14,14 @@ const Seen = z.object({
 })
 
 /** One GET per scope at `/probe/<scope>`. The response describes the caller that the handler received. */
-export const scopeProbes = (): Route[] =>
+export const scopeProbes = (): PublicRoute[] =>
   scopes.map((scope: ScopeName) =>
     defineRoute({
       method: 'GET',
       path: `/probe/${scope.replace(':', '-')}`,
       tag: 'Probe',
       summary: `Needs ${scope}`,
-      scope,
+      access: byKey(scope),
       responses: { 200: { schema: Seen, description: 'The caller of the request.' } },
       handle: async ({ caller, address }) => ({
         status: 200,
@@ -34,18 +36,17 @@ export const scopeProbes = (): Route[] =>
   )
 
 /** A route that every gate can reject, in order. It calls `reached` whenever its handler runs. */
-export const gatedProbe = (reached: () => void): Route =>
+export const gatedProbe = (reached: () => void): PublicRoute =>
   defineRoute({
     method: 'POST',
     path: '/probe/gated',
     tag: 'Probe',
     summary: 'Passes every gate',
-    scope: 'send:email',
-    forbiddenKeys: {
+    access: byKey('send:email', {
       tenantKey: 'TENANT_KEY_FORBIDDEN',
       projectKey: 'PROJECT_SCOPED_KEY',
       testKey: 'ENVIRONMENT_ESCALATION',
-    },
+    }),
     body: z.object({ n: z.number() }),
     bodyLimit: 1_024,
     idempotent: true,
@@ -57,13 +58,13 @@ export const gatedProbe = (reached: () => void): Route =>
   })
 
 /** Applies the `from` restriction of a key as every send does. */
-export const senderProbe = ({ senders }: Modules): Route =>
+export const senderProbe = ({ senders }: Modules): PublicRoute =>
   defineRoute({
     method: 'POST',
     path: '/probe/sender',
     tag: 'Probe',
     summary: 'Sends from a domain',
-    scope: 'send:email',
+    access: byKey('send:email'),
     body: z.object({ from_domain: z.string() }),
     responses: { 200: { schema: z.object({ from_domain: z.string() }), description: 'May send.' } },
     errors: ['DOMAIN_NOT_ALLOWED_FOR_KEY'],

@@ -1,17 +1,17 @@
 /** Starts a whole service on its own database, with a plain HTTP client. */
 import { Agent, request } from 'undici'
 import { onTestFinished } from 'vitest'
-import { newDkimKey } from '../../src/domains/dkim-key.ts'
-import { type Config, readConfig } from '../../src/ground/config/config.ts'
-import { makeVault } from '../../src/ground/crypto.ts'
-import { newId } from '../../src/ground/ids.ts'
-import { type Log, silentLog } from '../../src/ground/log.ts'
-import type { Environment } from '../../src/ground/scope.ts'
-import { mintKey } from '../../src/keys/key-secret.ts'
-import { scopes } from '../../src/keys/scopes.ts'
-import { type CreatedOrg, makeCreateOrg } from '../../src/operator/create-org.ts'
-import type { Plan } from '../../src/orgs/plans.ts'
-import { build, type Overrides, type Service } from '../../src/wiring/build.ts'
+import { type CreatedOrg, makeCreateOrg } from '../../src/app/operator/create-org.ts'
+import { build, type Overrides, type Service } from '../../src/app/wiring/build.ts'
+import { mintKey } from '../../src/customers/keys/key-secret.ts'
+import { scopes } from '../../src/customers/keys/scopes.ts'
+import type { Plan } from '../../src/customers/orgs/plans.ts'
+import { type Config, readConfig } from '../../src/platform/ground/config/config.ts'
+import { makeVault } from '../../src/platform/ground/crypto.ts'
+import { newId } from '../../src/platform/ground/ids.ts'
+import { type Log, silentLog } from '../../src/platform/ground/log.ts'
+import type { Environment } from '../../src/platform/ground/scope.ts'
+import { newDkimKey } from '../../src/senders/domains/dkim-key.ts'
 import { cheapHash } from './cheap-password.ts'
 import { makeTestDatabase, type TestDatabase } from './database.ts'
 
@@ -200,6 +200,18 @@ export const startTestService = async (options: ServiceOptions = {}): Promise<Te
       if (!options.database) await database.drop()
     },
   }
+}
+
+let shared: Promise<TestService> | undefined
+
+/**
+ * The default service that the files of a worker share, because starting one takes longer than most tests. A file that
+ * uses it makes orgs of its own, does not move the clock, and does not look at the rows of other orgs. The service ends
+ * with the worker, and nobody stops it.
+ */
+export const sharedTestService = (): Promise<TestService> => {
+  shared ??= makeTestDatabase('shared').then((database) => startTestService({ database }))
+  return shared
 }
 
 /** Like `startTestService`, but the service stops when the current test ends. */

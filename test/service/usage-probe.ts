@@ -1,9 +1,11 @@
 /** Routes that only reserve and release usage, as every send does. */
+
 import { z } from 'zod'
-import type { Code } from '../../src/ground/errors.ts'
-import { defineRoute, type Route } from '../../src/http/route.ts'
-import type { Reservation } from '../../src/usage/reserve.ts'
-import type { Modules } from '../../src/wiring/routes.ts'
+import type { Modules } from '../../src/app/wiring/routes.ts'
+import type { Reservation } from '../../src/customers/usage/reserve.ts'
+import { defineRoute, type PublicRoute } from '../../src/interfaces/http/route.ts'
+import { byKey } from '../../src/interfaces/http/route-access.ts'
+import type { Code } from '../../src/platform/ground/errors.ts'
 
 const amount = z.int().min(0)
 
@@ -27,10 +29,10 @@ const caps: Code[] = [
 ]
 
 /** `POST /probe/spend` responds with `{n}`; `POST /probe/release` with that `n` releases the reservation. */
-export const usageProbes = ({ usage }: Modules): Route[] => {
+export const usageProbes = ({ usage }: Modules): PublicRoute[] => {
   const reservations: Reservation[] = []
   const responses = { 200: { schema: z.object({ n: z.int() }), description: 'Done.' } }
-  const base = { method: 'POST', tag: 'Probe', scope: 'send:email', responses } as const
+  const base = { method: 'POST', tag: 'Probe', access: byKey('send:email'), responses } as const
   return [
     defineRoute({
       ...base,

@@ -3,7 +3,7 @@ import dgram from 'node:dgram'
 import dns from 'node:dns'
 import net from 'node:net'
 import { afterAll, afterEach } from 'vitest'
-import { isLoopback } from '../../src/ground/ip-address.ts'
+import { isLoopback } from '../../src/platform/ground/ip-address.ts'
 
 const violations: string[] = []
 

@@ -1,6 +1,6 @@
 /** Fails every test that uses the network inside a database transaction. */
 import { afterAll, afterEach } from 'vitest'
-import { guardNetwork, type Violation } from '../../src/db/network-guard.ts'
+import { guardNetwork, type Violation } from '../../src/platform/db/network-guard.ts'
 
 const violations: Violation[] = []
 

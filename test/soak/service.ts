@@ -7,7 +7,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { findEmbedded } from '../../src/db/embedded/supervisor.ts'
+import { findEmbedded } from '../../src/platform/db/embedded/supervisor.ts'
 import { lives, type Run, run, until } from '../start/launched.ts'
 
 const root = join(import.meta.dirname, '..', '..')

@@ -5,7 +5,7 @@ import { chmod, mkdtemp, open, readFile, realpath, rm, stat } from 'node:fs/prom
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { oldNode, processesOf, until } from './launched.ts'
 import { makeLoad } from './several-service.ts'
 
@@ -69,6 +69,8 @@ const settingsIn = async (folder: string) => ({
   FIRST_RUN_FILE: join(folder, 'first.json'),
 })
 
+type Settings = Awaited<ReturnType<typeof settingsIn>>
+
 const statusOf = (url: string, key?: string): Promise<number> =>
   fetch(url, { headers: { connection: 'close', ...(key && { authorization: `Bearer ${key}` }) } }).then(
     ({ status }) => status,
@@ -96,8 +98,13 @@ const ways: { name: string; node: string[]; env: Record<string, string> }[] = [
 ]
 
 describe.each(ways)('The service $name', ({ node, env }) => {
+  // The second test starts the service of the first again: making a database takes longer than all else it does.
+  let settings: Settings
+  beforeAll(async () => {
+    settings = await settingsIn(await makeFolder())
+  })
+
   test('starts for the first time with closed outputs, saves its credentials, serves and stops cleanly', async () => {
-    const settings = await settingsIn(await makeFolder())
     const service = start(['start'], { ...settings, ...env }, { node, stdout: 'closed', stderr: 'closed' })
     await untilReady(service, settings.PORT)
     const first = await until('the credentials are saved', () => readJson(settings.FIRST_RUN_FILE).catch(() => null))
@@ -109,7 +116,6 @@ describe.each(ways)('The service $name', ({ node, env }) => {
   })
 
   test('goes on under load when its outputs are closed, and stops cleanly', async () => {
-    const settings = await settingsIn(await makeFolder())
     const service = start(['start'], { ...settings, ...env, LOG_LEVEL: 'info' }, { node })
     await untilReady(service, settings.PORT)
     const { keys } = await until('the credentials are saved', () => readJson(settings.FIRST_RUN_FILE).catch(() => null))
@@ -191,8 +197,10 @@ test('A command whose output is closed does its work, exits with 1 and leaves no
   expect(JSON.parse(orgs).data).toHaveLength(2)
 })
 
+const ofBothFormats = await settingsIn(await makeFolder())
+
 test.each(['json', 'pretty'])('The service goes on when its outputs cannot be written as %s', async (format) => {
-  const settings = await settingsIn(await makeFolder())
+  const settings = ofBothFormats
   const full = await open('/dev/full', 'w')
   const service = start(['start'], { ...settings, LOG_FORMAT: format }, { stdout: full.fd, stderr: full.fd })
   await full.close()

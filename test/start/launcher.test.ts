@@ -2,6 +2,7 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, utime
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { serviceFlags } from '../../bin/flags.js'
 import { lives, oldNode, type Run, run, until } from './launched.ts'
 
 const repository = join(import.meta.dirname, '..', '..')
@@ -37,7 +38,7 @@ export const fails = (): never => {
 /** Shows errors as the service does. */
 const showing = `
   import { fails } from './fails.ts'
-  import { showStack } from './ground/shown-stack.ts'
+  import { showStack } from './platform/ground/shown-stack.ts'
   const shown = (error: Error) => showStack(error.stack ?? '')
   process.on('uncaughtExceptionMonitor', (error) => {
     error.stack = shown(error)
@@ -68,9 +69,9 @@ const makePackage = async (): Promise<string> => {
   for (const name of ['build.js', 'line-map.js']) {
     await cp(join(repository, 'scripts', name), join(root, 'scripts', name))
   }
-  await mkdir(join(root, 'src', 'db', 'migrations'), { recursive: true })
+  await mkdir(join(root, 'src', 'platform', 'db', 'migrations'), { recursive: true })
   await writeFile(join(root, 'src', 'main.ts'), reporter)
-  await writeFile(join(root, 'src', 'db', 'migrations', '001.sql'), 'select 1')
+  await writeFile(join(root, 'src', 'platform', 'db', 'migrations', '001.sql'), 'select 1')
   await writeFile(join(root, 'package.json'), '{ "name": "tidings", "type": "module" }')
   await symlink(join(repository, 'node_modules'), join(root, 'node_modules'))
   return root
@@ -114,8 +115,8 @@ describe.concurrent('The launcher', { timeout: 30_000 }, () => {
     const written = (await stat(join(root, 'dist', 'tidings.mjs'))).mtimeMs
     expect(await starts()).toBe(first)
     expect((await stat(join(root, 'dist', 'tidings.mjs'))).mtimeMs).toBe(written)
-    await writeFile(join(root, 'src', 'db', 'migrations', '002.sql'), 'select 2')
-    await rm(join(root, 'src', 'db', 'migrations', '001.sql'))
+    await writeFile(join(root, 'src', 'platform', 'db', 'migrations', '002.sql'), 'select 2')
+    await rm(join(root, 'src', 'platform', 'db', 'migrations', '001.sql'))
     const second = await starts()
     expect(await readdir(join(root, 'dist', 'migrations'))).toEqual(['002.sql'])
     await utimes(join(root, 'src', 'main.ts'), new Date(), new Date())
@@ -127,6 +128,16 @@ describe.concurrent('The launcher', { timeout: 30_000 }, () => {
       'tidings.mjs',
       'tidings.mjs.map',
     ])
+  })
+
+  test.each(ways)('runs the service with its flags, $name', async ({ name, node }) => {
+    const launched = launch(await makePackage(), ['worker'], { node })
+    const { pid } = (await started(launched)) as { pid: number }
+    expect(pid === launched.pid).toBe(name === 'in one process')
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8')
+    expect(command.split('\0')).toEqual(expect.arrayContaining(serviceFlags))
+    launched.signal('SIGTERM')
+    expect(await launched.ended()).toBe(7)
   })
 
   test('runs the packaged bundle if there are no sources', async () => {
@@ -163,8 +174,11 @@ describe.concurrent('The launcher', { timeout: 30_000 }, () => {
 
   test.for(['thrown', 'shown'])('names the line of the source file where an error was created, $0', async (how) => {
     const root = await makePackage()
-    await mkdir(join(root, 'src', 'ground'))
-    await cp(join(repository, 'src', 'ground', 'shown-stack.ts'), join(root, 'src', 'ground', 'shown-stack.ts'))
+    await mkdir(join(root, 'src', 'platform', 'ground'), { recursive: true })
+    await cp(
+      join(repository, 'src', 'platform', 'ground', 'shown-stack.ts'),
+      join(root, 'src', 'platform', 'ground', 'shown-stack.ts'),
+    )
     await writeFile(join(root, 'src', 'fails.ts'), failing)
     await writeFile(join(root, 'src', 'main.ts'), showing)
     const launched = launch(root, [how])

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { sayStarted, startOnlyOption } from '../../scripts/start-only.ts'
-import { findEmbedded } from '../../src/db/embedded/supervisor.ts'
+import { findEmbedded } from '../../src/platform/db/embedded/supervisor.ts'
 import { until } from './launched.ts'
 import { makeLoad, type SeveralService, startSeveral } from './several-service.ts'
 

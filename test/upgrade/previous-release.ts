@@ -21,7 +21,9 @@ export const missingCommit = (commit: string): Promise<string | undefined> =>
 
 /** The names of the migrations that a release has. */
 export const migrationsAt = async (commit: string): Promise<string[]> => {
-  const { stdout } = await git('ls-tree', '--name-only', commit, 'src/db/migrations/')
+  // Releases before 0.2 had no rooms.
+  const folders = ['src/platform/db/migrations/', 'src/db/migrations/']
+  const { stdout } = await git('ls-tree', '--name-only', commit, ...folders)
   return stdout.trim().split('\n')
 }
 

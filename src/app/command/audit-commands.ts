@@ -1,22 +1,22 @@
 /** `tidings ops audit …`: verifying the audit log, keeping copies of its heads, and trusting its ends. */
-import { type ComparedHeads, compareHeads, isSignedHead, noFindings } from '../audit/compare-heads.ts'
-import { readWitness } from '../audit/open-witness.ts'
-import { registerName, verifyRegister } from '../audit/register.ts'
-import { findChain, orgsWithLogs } from '../audit/store/chain-rows.ts'
-import { findRegister } from '../audit/store/register-rows.ts'
-import { headsAfter } from '../audit/store/witness-rows.ts'
-import { makeTrustEnds } from '../audit/trust-ends.ts'
-import { type ChainReport, isIntact } from '../audit/verify-chain.ts'
-import { headToken, parseHeadToken, type WitnessedHead, type WitnessLine } from '../audit/witness.ts'
-import { fileOrObjects } from '../ground/config/accepted-values.ts'
-import { Fault } from './command-fault.ts'
+import { type ComparedHeads, compareHeads, isSignedHead, noFindings } from '../../journal/audit/compare-heads.ts'
+import { readWitness } from '../../journal/audit/open-witness.ts'
+import { registerName, verifyRegister } from '../../journal/audit/register.ts'
+import { findChain, orgsWithLogs } from '../../journal/audit/store/chain-rows.ts'
+import { findRegister } from '../../journal/audit/store/register-rows.ts'
+import { headsAfter } from '../../journal/audit/store/witness-rows.ts'
+import { makeTrustEnds } from '../../journal/audit/trust-ends.ts'
+import { type ChainReport, isIntact } from '../../journal/audit/verify-chain.ts'
+import { headToken, parseHeadToken, type WitnessedHead, type WitnessLine } from '../../journal/audit/witness.ts'
+import { fileOrObjects } from '../../platform/ground/config/accepted-values.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import { asLines, type Context, existing, optionText, print, required } from './ops-context.ts'
 
 const page = 1_000
 
 const requireSecret = ({ config }: Context): void => {
   if (config.auditSecrets.length > 0) return
-  throw new Fault(
+  throw new OperatorFault(
     'AUDIT_SIGNING_SECRET is not set, so the audit log cannot be verified. This does not mean that the log is intact. Set AUDIT_SIGNING_SECRET to the secret that the service uses.',
   )
 }
@@ -25,7 +25,7 @@ const createdAfterOf = ({ options }: Context): Date | undefined => {
   const value = optionText(options, 'created-after')
   if (value === undefined) return undefined
   if (!/^\d{4}-\d{2}-\d{2}T.*(Z|[+-]\d{2}:?\d{2})$/.test(value) || Number.isNaN(Date.parse(value))) {
-    throw new Fault('--created-after must be an ISO 8601 timestamp with a time zone.')
+    throw new OperatorFault('--created-after must be an ISO 8601 timestamp with a time zone.')
   }
   return new Date(value)
 }
@@ -35,8 +35,9 @@ const givenHead = ({ config, options }: Context): WitnessedHead | undefined => {
   const token = optionText(options, 'head')
   if (token === undefined) return undefined
   const head = parseHeadToken(token)
-  if (!head) throw new Fault('--head must be a head as `tidings ops audit head` prints it.')
-  if (!isSignedHead(config.auditSecrets, head)) throw new Fault('--head is not signed with AUDIT_SIGNING_SECRET.')
+  if (!head) throw new OperatorFault('--head must be a head as `tidings ops audit head` prints it.')
+  if (!isSignedHead(config.auditSecrets, head))
+    throw new OperatorFault('--head is not signed with AUDIT_SIGNING_SECRET.')
   return head
 }
 
@@ -48,11 +49,11 @@ const namedWitness = ({ config, options }: Context): NamedWitness | undefined =>
     return config.auditWitness === undefined ? undefined : { name: config.auditWitness, option: 'AUDIT_WITNESS' }
   }
   if (fileOrObjects.schema.safeParse(given).success) return { name: given, option: '--witness' }
-  throw new Fault(`--witness must be ${fileOrObjects.text}, not "${given}".`)
+  throw new OperatorFault(`--witness must be ${fileOrObjects.text}, not "${given}".`)
 }
 
-const unreadable = ({ option }: NamedWitness, error: unknown): Fault =>
-  new Fault(`Cannot read the witness: ${(error as Error).message}. Check ${option}.`)
+const unreadable = ({ option }: NamedWitness, error: unknown): OperatorFault =>
+  new OperatorFault(`Cannot read the witness: ${(error as Error).message}. Check ${option}.`)
 
 async function* keptHeads(
   { config }: Context,
@@ -121,7 +122,7 @@ const verifyOrg = async (context: Context, orgId: string): Promise<void> => {
   await requireTrace(context, orgId, kept)
   const report = withKept(await context.chain.verify(orgId, { createdAfter: createdAfterOf(context) }), kept)
   print(context, report, shown(report))
-  if (!isSound(report)) throw new Fault('The audit chain of this org is not intact.')
+  if (!isSound(report)) throw new OperatorFault('The audit chain of this org is not intact.')
 }
 
 async function* allOrgs({ db }: Context): AsyncGenerator<string> {
@@ -153,7 +154,7 @@ const verifyAll = async (context: Context): Promise<void> => {
   for await (const orgId of allOrgs(context)) await verifyNext(orgId)
   for (const orgId of [...unseen]) await verifyNext(orgId)
   if (!options.json) context.out(`orgs verified      ${orgs}\n`)
-  if (faulty.length > 0) throw new Fault(`The audit chains of these orgs are not intact: ${faulty.join(' ')}`)
+  if (faulty.length > 0) throw new OperatorFault(`The audit chains of these orgs are not intact: ${faulty.join(' ')}`)
 }
 
 /** Links what is waiting, then verifies one org or all. Fails if anything was tampered with. */
@@ -191,7 +192,7 @@ async function* currentHeads({ db }: Context): AsyncGenerator<WitnessedHead> {
 
 const printHead = (context: Context, head: WitnessedHead): void => {
   if (!isSignedHead(context.config.auditSecrets, head)) {
-    throw new Fault(`The head of ${head.org_id} is not signed with AUDIT_SIGNING_SECRET. Verify the log first.`)
+    throw new OperatorFault(`The head of ${head.org_id} is not signed with AUDIT_SIGNING_SECRET. Verify the log first.`)
   }
   print(context, { ...head, at: context.clock.now().toISOString() }, headToken(head))
 }
@@ -205,7 +206,7 @@ export const keepHead = async (context: Context, orgId: string | undefined): Pro
     return
   }
   const chain = await context.db.row(findChain, { orgId })
-  if (!chain || chain.head_seq === 0) throw new Fault(`Org ${orgId} has no linked audit entries.`)
+  if (!chain || chain.head_seq === 0) throw new OperatorFault(`Org ${orgId} has no linked audit entries.`)
   printHead(context, headOf({ org_id: orgId, ...chain }))
 }
 
@@ -215,6 +216,6 @@ export const trustAudit = async (context: Context, orgId: string): Promise<void>
   const operator = required(options, 'operator')
   await existing(db, orgId)
   const ends = await makeTrustEnds({ db, clock, audit, secrets: config.auditSecrets })(orgId, operator)
-  if (!ends) throw new Fault('The chain is in use by another process. Run the command again.')
+  if (!ends) throw new OperatorFault('The chain is in use by another process. Run the command again.')
   print(context, { org_id: orgId, ...ends }, `The ends of the audit chain of ${orgId} are signed again.`)
 }

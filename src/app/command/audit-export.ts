@@ -1,6 +1,12 @@
 /** `tidings ops audit export`: the whole log of an org, for someone who verifies it without the service. */
-import { type ChainRow, entriesToLink, findChain, type LinkedEntry, readLinks } from '../audit/store/chain-rows.ts'
-import type { EntryRow } from '../audit/store.ts'
+import {
+  type ChainRow,
+  entriesToLink,
+  findChain,
+  type LinkedEntry,
+  readLinks,
+} from '../../journal/audit/store/chain-rows.ts'
+import type { EntryRow } from '../../journal/audit/store/entry-rows.ts'
 import { type Context, existing } from './ops-context.ts'
 
 const page = 1_000

@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { startTidings, tidings } from '../../test/service/command-line.ts'
-import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
-import { readConfig } from '../ground/config/config.ts'
-import { silentLog } from '../ground/log.ts'
+import { startTidings, tidings } from '../../../test/service/command-line.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
+import { readConfig } from '../../platform/ground/config/config.ts'
+import { silentLog } from '../../platform/ground/log.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import { backupCommand, restoreCommand } from './backup-commands.ts'
-import { Fault } from './command-fault.ts'
 
 let folder: string
 let source: TestDatabase
@@ -67,7 +67,7 @@ test('a backup is written to a file and restored from it with the same master ke
   expect(await settingsIn(database)).toBe(1_234)
 
   await expect(restoreCommand(configOf(database), silentLog(), [file])).rejects.toThrow(
-    new Fault(
+    new OperatorFault(
       'The database is not empty: table settings has rows. A backup can be restored only into an empty database.',
     ),
   )
@@ -75,7 +75,7 @@ test('a backup is written to a file and restored from it with the same master ke
 
 test('a backup can be piped from one database into another', async () => {
   const database = await target()
-  const launcher = join(import.meta.dirname, '../../bin/tidings.js')
+  const launcher = join(import.meta.dirname, '../../../bin/tidings.js')
   const command = `DATABASE_URL="$FROM" "$NODE" "$BIN" backup - | DATABASE_URL="$TO" "$NODE" "$BIN" restore -`
   const env = {
     PATH: process.env.PATH,
@@ -98,12 +98,12 @@ test('both commands require one file, and report a file that cannot be opened', 
   const log = silentLog()
   for (const args of [[], ['a', 'b'], ['--all'], [''], ['a', '--passphrase', 'secret']]) {
     await expect(backupCommand(config, log, args)).rejects.toThrow(
-      new Fault(
+      new OperatorFault(
         'Usage: tidings backup <file> [--encrypt-to <age recipient>] [--passphrase-file <file>]. Use - as the file for standard output.',
       ),
     )
     await expect(restoreCommand(config, log, args)).rejects.toThrow(
-      new Fault(
+      new OperatorFault(
         'Usage: tidings restore <file> [--identity <file>] [--passphrase-file <file>] [--allow-unauthenticated]. Use - as the file for standard input.',
       ),
     )

@@ -1,18 +1,18 @@
 /** `tidings backup <file>` and `tidings restore <file>`. The file `-` is standard output or input. */
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import type { Db } from '../db/pool.ts'
-import { systemClock } from '../ground/clock.ts'
-import type { Config } from '../ground/config/config.ts'
-import type { Log } from '../ground/log.ts'
-import { readServiceVersion } from '../ground/version.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { systemClock } from '../../platform/ground/clock.ts'
+import type { Config } from '../../platform/ground/config/config.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
+import { readServiceVersion } from '../../platform/ground/version.ts'
 import { brokenChains, recordUnauthenticatedRestore } from '../operator/after-restore.ts'
 import { backUp, backUpToFile, type Progress } from '../operator/backup.ts'
-import { BackupFault, type Rows } from '../operator/backup-format.ts'
+import type { Rows } from '../operator/backup-format.ts'
 import { findMasterKey, masterKeyLocation } from '../operator/master-key.ts'
 import { type Restored, restore as restoreFrom, type Source } from '../operator/restore.ts'
 import { backupOptions, restoreOptions } from './backup-options.ts'
-import { Fault } from './command-fault.ts'
 import { withUnmigratedDatabase } from './database.ts'
 
 const formatCount = (count: number): string => count.toLocaleString('en-US')
@@ -45,7 +45,7 @@ const makeProgress = (terminal: boolean): Progress => {
 /** Stops the work cleanly on the first Ctrl-C, without leaving a partial file or a running database server. */
 const interruptible = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
   const interrupt = new AbortController()
-  const onSignal = () => interrupt.abort(new Fault('Interrupted. Nothing was saved.'))
+  const onSignal = () => interrupt.abort(new OperatorFault('Interrupted. Nothing was saved.'))
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
   try {
     return await work(interrupt.signal)
@@ -58,10 +58,10 @@ const interruptible = async <T>(work: (signal: AbortSignal) => Promise<T>): Prom
 }
 
 const asFault = (error: unknown): unknown => {
-  if (error instanceof BackupFault) return new Fault(error.message, { cause: error })
+  if (error instanceof OperatorFault) return error
   const { syscall, message } = error as NodeJS.ErrnoException
   // The file cannot be opened, the disk is full, the pipe was closed, or the database does not respond.
-  return syscall === undefined ? error : new Fault(message, { cause: error })
+  return syscall === undefined ? error : new OperatorFault(message, { cause: error })
 }
 
 const summary = (rows: Rows): string => {
@@ -76,8 +76,8 @@ const printToStandardError: Print = (text) => {
   process.stderr.write(`${text}\n`)
 }
 
-const noMasterKey = (config: Config, verb: string): Fault =>
-  new Fault(
+const noMasterKey = (config: Config, verb: string): OperatorFault =>
+  new OperatorFault(
     `There is no master key: MASTER_KEY is not set and ${masterKeyLocation(config)} does not exist. ` +
       `It is needed to ${verb} the backup. Run this command with the environment of the service.`,
   )
@@ -127,7 +127,7 @@ const finishRestore = async ({ db, config, log, print }: Restoring, restored: Re
   }
   const broken = await brokenChains(needs)
   if (broken.length === 0) return
-  throw new Fault(
+  throw new OperatorFault(
     `The backup was restored, but the audit chain of ${formatCount(broken.length)} org(s) is not intact: ${broken.slice(0, 10).join(', ')}. Run \`tidings ops audit verify <org_id>\` for the details.`,
   )
 }

@@ -5,17 +5,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { generateIdentity, identityToRecipient } from 'age-encryption'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { cheapPassphrases } from '../../test/service/cheap-passphrase.ts'
-import { tidings } from '../../test/service/command-line.ts'
-import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
-import { makeChain } from '../audit/chain.ts'
-import { openDb } from '../db/pool.ts'
-import { systemClock } from '../ground/clock.ts'
-import { readConfig } from '../ground/config/config.ts'
-import { newId } from '../ground/ids.ts'
-import { silentLog } from '../ground/log.ts'
+import { cheapPassphrases } from '../../../test/service/cheap-passphrase.ts'
+import { tidings } from '../../../test/service/command-line.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
+import { makeChain } from '../../journal/audit/chain.ts'
+import { openDb } from '../../platform/db/pool.ts'
+import { systemClock } from '../../platform/ground/clock.ts'
+import { readConfig } from '../../platform/ground/config/config.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { silentLog } from '../../platform/ground/log.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import { backupCommand, restoreCommand } from './backup-commands.ts'
-import { Fault } from './command-fault.ts'
 
 cheapPassphrases()
 
@@ -126,7 +126,7 @@ describe('restore exits with 1 and restores nothing', () => {
       [cut, refused('it is truncated')],
     ]
     for (const [file, message] of attempts) {
-      await expect(restoreTo(database, [file])).rejects.toThrow(new Fault(message))
+      await expect(restoreTo(database, [file])).rejects.toThrow(new OperatorFault(message))
     }
     const [[changed, message] = ['', '']] = attempts
     expect(await tidings(['restore', changed], envOf(database))).toEqual({
@@ -223,11 +223,12 @@ describe('an encrypted backup', () => {
       [Array.from({ length: 21 }, () => `--encrypt-to=${recipient}`), '--encrypt-to can be given at most 20 times.'],
     ]
     const file = fileName()
-    for (const [options, message] of attempts) await expect(backUpTo(file, options)).rejects.toThrow(new Fault(message))
+    for (const [options, message] of attempts)
+      await expect(backUpTo(file, options)).rejects.toThrow(new OperatorFault(message))
     expect([existsSync(file), existsSync(`${file}.partial`)]).toEqual([false, false])
     const notIdentity = await secretFile('AGE-SECRET-KEY-1NOT\n')
     await expect(restoreTo(source, [plain, '--identity', notIdentity])).rejects.toThrow(
-      new Fault(`${notIdentity} does not contain an age identity, such as AGE-SECRET-KEY-1….`),
+      new OperatorFault(`${notIdentity} does not contain an age identity, such as AGE-SECRET-KEY-1….`),
     )
   })
 })

@@ -1,11 +1,11 @@
-import { findEmbedded, startEmbedded } from '../db/embedded/supervisor.ts'
-import { migrate } from '../db/migrate.ts'
-import { makeEnsureMonths } from '../db/months.ts'
-import { type Db, openDb } from '../db/pool.ts'
-import { systemClock } from '../ground/clock.ts'
-import type { Config } from '../ground/config/config.ts'
-import type { Log } from '../ground/log.ts'
-import { Fault } from './command-fault.ts'
+import { findEmbedded, startEmbedded } from '../../platform/db/embedded/supervisor.ts'
+import { migrate } from '../../platform/db/migrate.ts'
+import { makeEnsureMonths } from '../../platform/db/months.ts'
+import { type Db, openDb } from '../../platform/db/pool.ts'
+import { systemClock } from '../../platform/ground/clock.ts'
+import type { Config } from '../../platform/ground/config/config.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 
 export type Database = { url: string; close(): Promise<void> }
 
@@ -20,7 +20,7 @@ const configured = async (url: string, log: Log): Promise<Database> => {
   const client = await db.connect().catch((error: Error) => {
     // Never print the credentials in the URL.
     const { host, pathname } = new URL(url)
-    throw new Fault(
+    throw new OperatorFault(
       `Cannot connect to the database ${pathname.slice(1)} at ${host}: ${error.message}. Check DATABASE_URL.`,
     )
   })
@@ -30,7 +30,7 @@ const configured = async (url: string, log: Log): Promise<Database> => {
     )
     const version = rows[0]?.version ?? 0
     if (version < oldestVersion) {
-      throw new Fault(
+      throw new OperatorFault(
         `DATABASE_URL must be a PostgreSQL server of version 15 or newer. This one is version ${Math.floor(version / 10_000)}.`,
       )
     }

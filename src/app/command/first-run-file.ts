@@ -1,13 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { open, rename, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
-
-const syncFolderOf = async (path: string): Promise<void> => {
-  const folder = await open(dirname(path), 'r')
-  // Not every file system supports this. The rename has happened in any case.
-  await folder.sync().catch(() => undefined)
-  await folder.close()
-}
+import { syncFolderOf } from '../operator/backup.ts'
 
 /**
  * Writes a file that only its owner can read, completely or not at all. The credentials in it are shown only once, and a

@@ -1,13 +1,13 @@
 /** What the service prints once it serves, and what prevents it from listening. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from '../ground/config/config.ts'
-import type { Vault } from '../ground/crypto.ts'
-import type { Log } from '../ground/log.ts'
+import type { Config } from '../../platform/ground/config/config.ts'
+import type { Vault } from '../../platform/ground/crypto.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import { type CreatedOrg, makeCreateOrg } from '../operator/create-org.ts'
 import type { Service } from '../wiring/build.ts'
 import { printed } from './closed-output.ts'
-import { Fault } from './command-fault.ts'
 import { writeFirstRunFile } from './first-run-file.ts'
 import { welcome } from './welcome.ts'
 
@@ -15,15 +15,15 @@ type Listen = { host: string; port: number; variable: 'PORT' | 'WORKER_PORT' }
 
 export const portFault = ({ host, port, variable }: Listen, error: NodeJS.ErrnoException): unknown => {
   if (error.code === 'EADDRINUSE') {
-    return new Fault(
+    return new OperatorFault(
       `Port ${port} on ${host} is in use. Set ${variable} to a free port, or stop the program that uses it.`,
     )
   }
   if (error.code === 'EACCES') {
-    return new Fault(`This user is not allowed to open port ${port}. Set ${variable} to 1024 or higher.`)
+    return new OperatorFault(`This user is not allowed to open port ${port}. Set ${variable} to 1024 or higher.`)
   }
   if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') {
-    return new Fault(`HOST ${host} is not an address of this machine.`)
+    return new OperatorFault(`HOST ${host} is not an address of this machine.`)
   }
   return error
 }
@@ -31,7 +31,7 @@ export const portFault = ({ host, port, variable }: Listen, error: NodeJS.ErrnoE
 const saveCredentials = async ({ firstRunFile }: Config, created: CreatedOrg): Promise<void> => {
   if (firstRunFile === undefined) return
   await writeFirstRunFile(firstRunFile, `${JSON.stringify(created)}\n`).catch((error) => {
-    throw new Fault(`FIRST_RUN_FILE ${firstRunFile} cannot be written: ${error.message}`)
+    throw new OperatorFault(`FIRST_RUN_FILE ${firstRunFile} cannot be written: ${error.message}`)
   })
 }
 

@@ -1,10 +1,11 @@
 /** `tidings ops key …`: creating, listing and revoking the API keys of an org. */
-import { isId } from '../ground/ids.ts'
-import { shownKey } from '../http/shown-key.ts'
-import { scopes } from '../keys/scopes.ts'
-import { type KeyRow, listManagedKeys, lockKey, revokeKey } from '../keys/store.ts'
+
+import { scopes } from '../../customers/keys/scopes.ts'
+import { type KeyRow, listManagedKeys, lockKey, revokeKey } from '../../customers/keys/store.ts'
+import { shownKey } from '../../interfaces/http/shown-key.ts'
+import { isId } from '../../platform/ground/ids.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import { issueKey } from '../operator/create-org.ts'
-import { Fault } from './command-fault.ts'
 import { type Context, existing, optionText, pageOfOptions, print, printPage, required } from './ops-context.ts'
 import { opsUsage } from './usage.ts'
 
@@ -12,12 +13,12 @@ export const createKey = async (context: Context, orgId: string): Promise<void> 
   const { db, clock, audit, options } = context
   await existing(db, orgId)
   const environment = optionText(options, 'environment') ?? 'live'
-  if (environment !== 'live' && environment !== 'test') throw new Fault('--environment must be live or test.')
+  if (environment !== 'live' && environment !== 'test') throw new OperatorFault('--environment must be live or test.')
   const requested = optionText(options, 'scopes')
     ?.split(',')
     .map((name) => name.trim()) ?? [...scopes]
   const unknown = requested.filter((name) => !(scopes as readonly string[]).includes(name))
-  if (unknown.length > 0) throw new Fault(`Unknown scope: ${unknown.join(', ')}.`)
+  if (unknown.length > 0) throw new OperatorFault(`Unknown scope: ${unknown.join(', ')}.`)
   const name = (optionText(options, 'name') ?? 'API key').slice(0, 100)
   const key = await db.tx(async (tx) => {
     const issued = await issueKey(tx, { orgId, name, environment, scopes: requested, at: clock.now() })
@@ -61,12 +62,13 @@ export const listKeysOf = async (context: Context, orgId: string): Promise<void>
 
 export const revokeKeyOf = async (context: Context, orgId: string, keyId: string | undefined): Promise<void> => {
   const { db, clock, audit, options } = context
-  if (keyId === undefined || !isId('key', keyId)) throw new Fault(`A key id (key_…) is required.\n\n${opsUsage}`)
+  if (keyId === undefined || !isId('key', keyId))
+    throw new OperatorFault(`A key id (key_…) is required.\n\n${opsUsage}`)
   const operator = required(options, 'operator')
   await existing(db, orgId)
   const { row, revokedAt, changed } = await db.tx(async (tx) => {
     const found = await tx.row(lockKey, { orgId, id: keyId })
-    if (!found) throw new Fault(`Key ${keyId} does not exist in org ${orgId}.`)
+    if (!found) throw new OperatorFault(`Key ${keyId} does not exist in org ${orgId}.`)
     const revoked = await tx.row(revokeKey, { orgId, id: keyId, at: clock.now() })
     if (!revoked) return { row: found, revokedAt: found.revoked_at as Date, changed: false }
     await audit(tx, {

@@ -1,15 +1,16 @@
 /** What all operator commands share: their options, their output, and the org that they are about. */
-import type { Audit } from '../audit/append.ts'
-import type { Chain } from '../audit/chain.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Config } from '../ground/config/config.ts'
-import { decodeCursor, type Keyset, keysetOf } from '../ground/cursor.ts'
-import { isId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
-import { page } from '../http/page.ts'
-import { findOrg, type OrgRow } from '../orgs/store.ts'
-import { Fault } from './command-fault.ts'
+
+import { findOrg, type OrgRow } from '../../customers/orgs/store.ts'
+import { page } from '../../interfaces/http/page.ts'
+import type { Audit } from '../../journal/audit/append.ts'
+import type { Chain } from '../../journal/audit/chain.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Config } from '../../platform/ground/config/config.ts'
+import { decodeCursor, type Keyset, keysetOf } from '../../platform/ground/cursor.ts'
+import { isId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import { opsUsage } from './usage.ts'
 
 export type Options = Record<string, string | boolean | undefined>
@@ -38,18 +39,19 @@ export const optionText = (options: Options, name: string): string | undefined =
 
 export const required = (options: Options, name: string): string => {
   const value = optionText(options, name)
-  if (value === undefined) throw new Fault(`--${name} is required.\n\n${opsUsage}`)
+  if (value === undefined) throw new OperatorFault(`--${name} is required.\n\n${opsUsage}`)
   return value
 }
 
 export const orgIdOf = (value: string | undefined): string => {
-  if (value === undefined || !isId('org', value)) throw new Fault(`An org id (org_…) is required.\n\n${opsUsage}`)
+  if (value === undefined || !isId('org', value))
+    throw new OperatorFault(`An org id (org_…) is required.\n\n${opsUsage}`)
   return value
 }
 
 export const existing = async (db: Db, orgId: string): Promise<OrgRow> => {
   const org = await db.row(findOrg, { orgId })
-  if (!org) throw new Fault(`Org ${orgId} does not exist.`)
+  if (!org) throw new OperatorFault(`Org ${orgId} does not exist.`)
   return org
 }
 
@@ -79,10 +81,10 @@ export const asTable = (rows: string[][]): string => {
 export const pageOfOptions = ({ options }: Context): { keyset: Keyset; limit: number } => {
   const given = optionText(options, 'limit') ?? '100'
   const limit = /^\d{1,4}$/.test(given) ? Number(given) : 0
-  if (limit < 1 || limit > 1_000) throw new Fault('--limit must be a whole number from 1 to 1000.')
+  if (limit < 1 || limit > 1_000) throw new OperatorFault('--limit must be a whole number from 1 to 1000.')
   const text = optionText(options, 'cursor')
   const cursor = text === undefined ? undefined : decodeCursor(text)
-  if (text !== undefined && !cursor) throw new Fault('--cursor must be the next cursor of an earlier page.')
+  if (text !== undefined && !cursor) throw new OperatorFault('--cursor must be the next cursor of an earlier page.')
   return { keyset: keysetOf({ cursor, limit }), limit }
 }
 

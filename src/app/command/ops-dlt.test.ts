@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { withTrail } from '../../test/audit/trail.ts'
-import { dltClient } from '../../test/clients/dlt-client.ts'
-import { watchTables } from '../../test/expect/refusal.ts'
-import { startTestService, type TestService } from '../../test/service/service.ts'
-import { readConfig } from '../ground/config/config.ts'
-import { newId } from '../ground/ids.ts'
-import { silentLog } from '../ground/log.ts'
-import { Fault } from './command-fault.ts'
+import { withTrail } from '../../../test/audit/trail.ts'
+import { dltClient } from '../../../test/clients/dlt-client.ts'
+import { watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService, type TestService } from '../../../test/service/service.ts'
+import { readConfig } from '../../platform/ground/config/config.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { silentLog } from '../../platform/ground/log.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import { ops as runOps } from './ops.ts'
 
 let t: TestService
@@ -141,8 +141,8 @@ describe('ops dlt set', () => {
     await leavesNoTrace(async () => {
       for (const [args, text] of faults) {
         const { fault } = await set(...args)
-        expect(fault).toBeInstanceOf(Fault)
-        expect((fault as Fault).message).toContain(text)
+        expect(fault).toBeInstanceOf(OperatorFault)
+        expect((fault as OperatorFault).message).toContain(text)
       }
     })
   })

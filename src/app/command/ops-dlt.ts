@@ -1,8 +1,8 @@
 /** `tidings ops dlt set`: records the status that an operator's portal shows for a DLT registration. */
-import { makeAppendEvents } from '../events/append-events.ts'
-import { type DltRow, dltKindOf, isDltTemplate } from '../senders/dlt/dlt-status.ts'
-import { makeSetDlt } from '../senders/dlt/set-dlt.ts'
-import { Fault } from './command-fault.ts'
+import { makeAppendEvents } from '../../journal/events/append-events.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
+import { type DltRow, dltKindOf, isDltTemplate } from '../../senders/sms/dlt/dlt-status.ts'
+import { makeSetDlt } from '../../senders/sms/dlt/set-dlt.ts'
 import { asLines, type Context, existing, type Options, optionText, print, required } from './ops-context.ts'
 import { opsUsage } from './usage.ts'
 
@@ -12,7 +12,7 @@ type Status = (typeof statuses)[number]
 const statusFrom = (options: Options): Status => {
   const given = required(options, 'status')
   const status = statuses.find((name) => name === given)
-  if (!status) throw new Fault(`--status must be one of ${statuses.join(', ')}.`)
+  if (!status) throw new OperatorFault(`--status must be one of ${statuses.join(', ')}.`)
   return status
 }
 
@@ -20,15 +20,16 @@ const templateIdFrom = (options: Options, id: string, status: Status): string | 
   const templateId = optionText(options, 'template-id')
   if (templateId === undefined) return undefined
   if (dltKindOf(id) !== 'dltTemplate' || status !== 'approved') {
-    throw new Fault('--template-id is only for a template that is approved.')
+    throw new OperatorFault('--template-id is only for a template that is approved.')
   }
-  if (!/^\d{19}$/.test(templateId)) throw new Fault('--template-id must have 19 digits.')
+  if (!/^\d{19}$/.test(templateId)) throw new OperatorFault('--template-id must have 19 digits.')
   return templateId
 }
 
 const reasonFrom = (options: Options, status: Status): string | undefined => {
   const reason = optionText(options, 'reason')
-  if (reason !== undefined && status !== 'rejected') throw new Fault('--reason is only for a rejected registration.')
+  if (reason !== undefined && status !== 'rejected')
+    throw new OperatorFault('--reason is only for a rejected registration.')
   return reason?.slice(0, 1_000)
 }
 
@@ -43,7 +44,7 @@ const show = (row: DltRow) => ({
 export const setDltStatus = async (context: Context, orgId: string, id: string | undefined): Promise<void> => {
   const { db, clock, audit, options } = context
   if (id === undefined || !dltKindOf(id))
-    throw new Fault(`A DLT id (dle_…, dlh_… or dlt_…) is required.\n\n${opsUsage}`)
+    throw new OperatorFault(`A DLT id (dle_…, dlh_… or dlt_…) is required.\n\n${opsUsage}`)
   const status = statusFrom(options)
   const templateId = templateIdFrom(options, id, status)
   const reason = reasonFrom(options, status)
@@ -53,7 +54,7 @@ export const setDltStatus = async (context: Context, orgId: string, id: string |
   const appendEvents = makeAppendEvents({ clock, announce: () => undefined })
   const set = makeSetDlt({ db, clock, audit, appendEvents })
   const done = await set(orgId, id, { status, templateId, reason, operator })
-  if (!done) throw new Fault(`Org ${orgId} has no DLT registration ${id}.`)
+  if (!done) throw new OperatorFault(`Org ${orgId} has no DLT registration ${id}.`)
   const shown = show(done.row)
   print(context, shown, asLines(shown))
 }

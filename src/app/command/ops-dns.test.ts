@@ -1,10 +1,10 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { startDnsServer } from '../../test/servers/dns-server.ts'
-import { tidings } from '../../test/service/command-line.ts'
-import { makeTestDatabase } from '../../test/service/database.ts'
-import { readConfig } from '../ground/config/config.ts'
-import { silentLog } from '../ground/log.ts'
-import { Fault } from './command-fault.ts'
+import { startDnsServer } from '../../../test/servers/dns-server.ts'
+import { tidings } from '../../../test/service/command-line.ts'
+import { makeTestDatabase } from '../../../test/service/database.ts'
+import { readConfig } from '../../platform/ground/config/config.ts'
+import { silentLog } from '../../platform/ground/log.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import { ops } from './ops.ts'
 import type { DnsReport } from './ops-dns.ts'
 
@@ -72,7 +72,7 @@ describe('ops dns', () => {
     ])
     expect([printed.service_domain, printed.published]).toEqual(['tidings.example', false])
     expect(printed.records.every(({ status }) => status === 'missing')).toBe(true)
-    expect(fault).toEqual(new Fault('11 of 11 records are not published as they should be.'))
+    expect(fault).toEqual(new OperatorFault('11 of 11 records are not published as they should be.'))
   })
 
   test('succeeds once every record is published, and keeps its DKIM key', async () => {
@@ -111,14 +111,14 @@ describe('ops dns', () => {
     expect((await statuses({}, ['--address', '192.0.2.2']))[host]).toBe('mismatch')
     dns.zones.set('feedback.us-east-1.tidings.example', { AAAA: ['2001:db8::1'] })
     expect((await statuses({}, ['--address', '2001:db8::1']))[host]).toBe('found')
-    expect((await run(['--address', 'here'])).fault).toEqual(new Fault('--address must be an IP address.'))
+    expect((await run(['--address', 'here'])).fault).toEqual(new OperatorFault('--address must be an IP address.'))
   })
 
   test('reports a server that fails as unknown, and does not succeed', async () => {
     publish(await report())
     dns.zones.set('_dmarc.tidings.example', 'SERVFAIL')
     expect((await statuses())['TXT _dmarc.tidings.example']).toBe('unknown')
-    expect((await run()).fault).toEqual(new Fault('1 of 11 records are not published as they should be.'))
+    expect((await run()).fault).toEqual(new OperatorFault('1 of 11 records are not published as they should be.'))
   })
 
   test('prints the records that SES needs, and none for bounces without the port', async () => {

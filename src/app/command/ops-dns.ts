@@ -1,14 +1,14 @@
 /** `tidings ops dns`: prints the DNS records of the installation, and whether they are published. */
 import { isIP } from 'node:net'
-import type { Db } from '../db/pool.ts'
-import { makeServiceDkim } from '../domains/service-dkim.ts'
-import { checkServiceRecords, type Installation, serviceRecordsOf } from '../domains/service-records.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Config } from '../ground/config/config.ts'
-import { makeVault } from '../ground/crypto.ts'
-import { parseSmtpUrl } from '../ground/smtp-url.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Config } from '../../platform/ground/config/config.ts'
+import { makeVault } from '../../platform/ground/crypto.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
+import { parseSmtpUrl } from '../../platform/ground/smtp-url.ts'
+import { makeServiceDkim } from '../../senders/domains/service-dkim.ts'
+import { checkServiceRecords, type Installation, serviceRecordsOf } from '../../senders/domains/service-records.ts'
 import { resolveMasterKey } from '../operator/master-key.ts'
-import { Fault } from './command-fault.ts'
 
 type PublishedRecord = { name: string; type: string; value: string; purpose: string; status: string }
 export type DnsReport = { service_domain: string; published: boolean; records: PublishedRecord[]; notes: string[] }
@@ -34,7 +34,7 @@ const notesOf = ({ relayHost, receivesBounces, ses, serviceDomain }: Installatio
 ]
 
 export const checkServiceDns = async ({ db, clock, config, address }: Needs): Promise<DnsReport> => {
-  if (address !== undefined && isIP(address) === 0) throw new Fault('--address must be an IP address.')
+  if (address !== undefined && isIP(address) === 0) throw new OperatorFault('--address must be an IP address.')
   const vault = makeVault(await resolveMasterKey(config), config.masterKeyPrevious)
   const { publicKey } = await makeServiceDkim({ db, vault, clock }).readOrCreate()
   const installation: Installation = {

@@ -1,13 +1,13 @@
 /** The operator command that sets the countries of an org's text messages. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { trailOf } from '../../test/audit/trail.ts'
-import { text, texter } from '../../test/clients/texter.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { readConfig } from '../ground/config/config.ts'
-import { newId } from '../ground/ids.ts'
-import { silentLog } from '../ground/log.ts'
-import { Fault } from './command-fault.ts'
+import { trailOf } from '../../../test/audit/trail.ts'
+import { text, texter } from '../../../test/clients/texter.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { readConfig } from '../../platform/ground/config/config.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { silentLog } from '../../platform/ground/log.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import { ops as runOps } from './ops.ts'
 
 const t = await startTestService()
@@ -83,8 +83,8 @@ describe('tidings ops org sms-geo', () => {
     ]
     for (const [args, message] of faults) {
       const { fault } = await leavesNoTrace(() => ops(...args))
-      expect(fault, args.join(' ')).toBeInstanceOf(Fault)
-      expect((fault as Fault).message).toContain(message)
+      expect(fault, args.join(' ')).toBeInstanceOf(OperatorFault)
+      expect((fault as OperatorFault).message).toContain(message)
     }
   })
 })

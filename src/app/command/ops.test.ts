@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { tidings } from '../../test/service/command-line.ts'
-import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
-import { startTestService, type TestService } from '../../test/service/service.ts'
-import { verifyPassword } from '../accounts/passwords.ts'
-import { readConfig } from '../ground/config/config.ts'
-import { newId } from '../ground/ids.ts'
-import { silentLog } from '../ground/log.ts'
-import { scopes } from '../keys/scopes.ts'
-import { Fault } from './command-fault.ts'
+import { tidings } from '../../../test/service/command-line.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
+import { startTestService, type TestService } from '../../../test/service/service.ts'
+import { verifyPassword } from '../../customers/accounts/passwords.ts'
+import { scopes } from '../../customers/keys/scopes.ts'
+import { readConfig } from '../../platform/ground/config/config.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { silentLog } from '../../platform/ground/log.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import { ops as runOps } from './ops.ts'
 
 let database: TestDatabase
@@ -237,8 +237,8 @@ describe('mistakes', () => {
   ])('tidings ops %j fails with %j', async (args, message) => {
     const before = await database.sql('select count(*) from orgs')
     const { fault, stdout } = await ops(...args).catch((fault: unknown) => ({ fault, stdout: '' }))
-    expect(fault).toBeInstanceOf(Fault)
-    expect((fault as Fault).message).toContain(message)
+    expect(fault).toBeInstanceOf(OperatorFault)
+    expect((fault as OperatorFault).message).toContain(message)
     expect(stdout).toBe('')
     expect(await database.sql('select count(*) from orgs')).toEqual(before)
   })

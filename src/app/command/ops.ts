@@ -1,22 +1,23 @@
 /** `tidings ops …`: commands for an operator with access to the database. None of them has an HTTP route. */
 import { parseArgs } from 'node:util'
-import { makeAudit } from '../audit/append.ts'
-import { makeChain } from '../audit/chain.ts'
-import { openWitness } from '../audit/open-witness.ts'
-import { movableClock, systemClock } from '../ground/clock.ts'
-import type { Config } from '../ground/config/config.ts'
-import { makeVault } from '../ground/crypto.ts'
-import type { Log } from '../ground/log.ts'
+import { makeChangePlan } from '../../customers/orgs/change-plan.ts'
+import { isPlan, plans } from '../../customers/orgs/plans.ts'
+import { type OrgRow, suspendOrg, unsuspendOrg } from '../../customers/orgs/store.ts'
+import { makeAudit } from '../../journal/audit/append.ts'
+import { makeChain } from '../../journal/audit/chain.ts'
+import { openWitness } from '../../journal/audit/open-witness.ts'
+import type { Tx } from '../../platform/db/pool.ts'
+import { movableClock, systemClock } from '../../platform/ground/clock.ts'
+import type { Config } from '../../platform/ground/config/config.ts'
+import { makeVault } from '../../platform/ground/crypto.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
+import { readSetting } from '../../platform/settings/store.ts'
 import { makeCreateOrg } from '../operator/create-org.ts'
 import { resolveMasterKey } from '../operator/master-key.ts'
 import { writeOperatorEntry } from '../operator/operator-entry.ts'
-import { makeChangePlan } from '../orgs/change-plan.ts'
-import { isPlan, plans } from '../orgs/plans.ts'
-import { type OrgRow, suspendOrg, unsuspendOrg } from '../orgs/store.ts'
-import { readSetting } from '../settings/store.ts'
 import { keepHead, trustAudit, verifyAudit } from './audit-commands.ts'
 import { exportAudit } from './audit-export.ts'
-import { Fault } from './command-fault.ts'
 import { withDatabase } from './database.ts'
 import { createKey, listKeysOf, revokeKeyOf } from './key-commands.ts'
 import {
@@ -41,13 +42,13 @@ const wholeNumber = (options: Options, name: string, min: number): number | null
   const value = optionText(options, name)
   if (value === undefined) return null
   if (!/^\d{1,15}$/.test(value) || Number(value) < min) {
-    throw new Fault(`--${name} must be a whole number of at least ${min}.`)
+    throw new OperatorFault(`--${name} must be a whole number of at least ${min}.`)
   }
   return Number(value)
 }
 
 const planOf = (value: string): OrgRow['plan'] => {
-  if (!isPlan(value)) throw new Fault(`Plan ${value} does not exist. Use one of ${plans.join(', ')}.`)
+  if (!isPlan(value)) throw new OperatorFault(`Plan ${value} does not exist. Use one of ${plans.join(', ')}.`)
   return value
 }
 
@@ -55,7 +56,8 @@ const createOrg = async (context: Context): Promise<void> => {
   const { db, clock, config, options } = context
   const baseUrl = config.baseUrl ?? `http://${config.host}:${config.port}`
   const owner = optionText(options, 'owner')
-  if (owner !== undefined && !/^[^\s@]+@[^\s@]+$/.test(owner)) throw new Fault('--owner must be an email address.')
+  if (owner !== undefined && !/^[^\s@]+@[^\s@]+$/.test(owner))
+    throw new OperatorFault('--owner must be an email address.')
   const { serviceDomain } = config
   const vault = makeVault(await resolveMasterKey(config), config.masterKeyPrevious)
   const { create } = makeCreateOrg({ db, clock, baseUrl, serviceDomain, vault })
@@ -69,47 +71,50 @@ const createOrg = async (context: Context): Promise<void> => {
   print(context, created, heading + credentials(created))
 }
 
-const suspend = async (context: Context, orgId: string): Promise<void> => {
-  const { db, clock, log, config, options } = context
-  const reason = required(options, 'reason')
-  const operator = required(options, 'operator')
-  await existing(db, orgId)
-  const changed = await db.tx(async (tx) => {
+type Suspension = { orgId: string; action: 'org.suspended' | 'org.unsuspended'; metadata: Record<string, string> }
+
+/** Applies the change together with its audit entry. Returns whether it changed anything. */
+const recorded = (
+  { db, clock, log, config }: Context,
+  suspension: Suspension,
+  change: (tx: Tx, at: Date) => Promise<unknown>,
+): Promise<boolean> =>
+  db.tx(async (tx) => {
     const at = clock.now()
-    const secret = config.auditSigningSecret
-    const done = await tx.row(suspendOrg, { orgId, reason, at })
-    const metadata = { reason, operator }
-    if (done) await writeOperatorEntry(tx, log, { orgId, action: 'org.suspended', metadata, at, secret })
-    return done
+    if (!(await change(tx, at))) return false
+    await writeOperatorEntry(tx, log, { ...suspension, at, secret: config.auditSigningSecret })
+    return true
   })
+
+const suspend = async (context: Context, orgId: string): Promise<void> => {
+  const { db, options } = context
+  const reason = required(options, 'reason')
+  const metadata = { reason, operator: required(options, 'operator') }
+  await existing(db, orgId)
+  const changed = await recorded(context, { orgId, action: 'org.suspended', metadata }, (tx, at) =>
+    tx.row(suspendOrg, { orgId, reason, at }),
+  )
   const org = await existing(db, orgId)
   const since = org.suspended_at?.toISOString()
-  print(
-    context,
-    showOrg(org),
-    changed ? `${orgId} is now suspended.` : `${orgId} has already been suspended since ${since}.`,
-  )
+  const text = changed ? `${orgId} is now suspended.` : `${orgId} has already been suspended since ${since}.`
+  print(context, showOrg(org), text)
 }
 
 const unsuspend = async (context: Context, orgId: string): Promise<void> => {
-  const { db, clock, log, config, options } = context
+  const { db, options } = context
   const operator = required(options, 'operator')
   const { suspension_reason } = await existing(db, orgId)
   const metadata = { reason: suspension_reason ?? '', operator }
-  const changed = await db.tx(async (tx) => {
-    const at = clock.now()
-    const secret = config.auditSigningSecret
-    const done = await tx.row(unsuspendOrg, { orgId, at })
-    if (done) await writeOperatorEntry(tx, log, { orgId, action: 'org.unsuspended', metadata, at, secret })
-    return done
-  })
+  const changed = await recorded(context, { orgId, action: 'org.unsuspended', metadata }, (tx, at) =>
+    tx.row(unsuspendOrg, { orgId, at }),
+  )
   const org = await existing(db, orgId)
   print(context, showOrg(org), changed ? `${orgId} is no longer suspended.` : `${orgId} was not suspended.`)
 }
 
 const changePlan = async (context: Context, orgId: string, plan: string | undefined): Promise<void> => {
   const { db, clock, audit, options } = context
-  if (plan === undefined) throw new Fault(`A plan is required: one of ${plans.join(', ')}.`)
+  if (plan === undefined) throw new OperatorFault(`A plan is required: one of ${plans.join(', ')}.`)
   const contract = {
     rate: wholeNumber(options, 'rate', 1),
     email: wholeNumber(options, 'email', 0),
@@ -119,7 +124,7 @@ const changePlan = async (context: Context, orgId: string, plan: string | undefi
   await existing(db, orgId)
   const change = makeChangePlan({ clock, audit })
   const org = await db.tx((tx) => change(tx, { orgId, plan: next, contract }))
-  if (!org) throw new Fault(`Org ${orgId} does not exist.`)
+  if (!org) throw new OperatorFault(`Org ${orgId} does not exist.`)
   print(context, showOrg(org), asLines(showOrg(org)))
 }
 
@@ -128,79 +133,50 @@ const checkDns = async (context: Context): Promise<void> => {
   const { db, clock, config, options } = context
   const report = await checkServiceDns({ db, clock, config, address: optionText(options, 'address') })
   print(context, report, dnsReportText(report))
-  if (!report.published) throw new Fault(unpublishedText(report))
+  if (!report.published) throw new OperatorFault(unpublishedText(report))
 }
+
+type Command = (context: Context, rest: string[]) => Promise<void>
+
+const commands = new Map<string, Command>([
+  ['dns', checkDns],
+  ['org create', createOrg],
+  ['org suspend', (context, [org]) => suspend(context, orgIdOf(org))],
+  ['org unsuspend', (context, [org]) => unsuspend(context, orgIdOf(org))],
+  ['org status', (context, [org]) => orgStatus(context, orgIdOf(org))],
+  ['org list', orgList],
+  ['org plan', (context, [org, plan]) => changePlan(context, orgIdOf(org), plan)],
+  ['org sms-geo', (context, [org, countries]) => changeSmsGeo(context, orgIdOf(org), countries)],
+  ['key create', (context, [org]) => createKey(context, orgIdOf(org))],
+  ['key list', (context, [org]) => listKeysOf(context, orgIdOf(org))],
+  ['key revoke', (context, [org, key]) => revokeKeyOf(context, orgIdOf(org), key)],
+  ['dlt set', (context, [org, id]) => setDltStatus(context, orgIdOf(org), id)],
+  ['audit verify', (context, [org]) => verifyAudit(context, context.options.all ? undefined : orgIdOf(org))],
+  ['audit head', (context, [org]) => keepHead(context, org === undefined ? undefined : orgIdOf(org))],
+  ['audit export', (context, [org]) => exportAudit(context, orgIdOf(org))],
+  ['audit trust', (context, [org]) => trustAudit(context, orgIdOf(org))],
+])
 
 const dispatch = async (context: Context, [noun, verb, ...rest]: string[]): Promise<void> => {
-  switch ([noun, verb].join(' ').trim()) {
-    case 'dns':
-      return checkDns(context)
-    case 'org create':
-      return createOrg(context)
-    case 'org suspend':
-      return suspend(context, orgIdOf(rest[0]))
-    case 'org unsuspend':
-      return unsuspend(context, orgIdOf(rest[0]))
-    case 'org status':
-      return orgStatus(context, orgIdOf(rest[0]))
-    case 'org list':
-      return orgList(context)
-    case 'org plan':
-      return changePlan(context, orgIdOf(rest[0]), rest[1])
-    case 'org sms-geo':
-      return changeSmsGeo(context, orgIdOf(rest[0]), rest[1])
-    case 'key create':
-      return createKey(context, orgIdOf(rest[0]))
-    case 'key list':
-      return listKeysOf(context, orgIdOf(rest[0]))
-    case 'key revoke':
-      return revokeKeyOf(context, orgIdOf(rest[0]), rest[1])
-    case 'dlt set':
-      return setDltStatus(context, orgIdOf(rest[0]), rest[1])
-    case 'audit verify':
-      return verifyAudit(context, context.options.all ? undefined : orgIdOf(rest[0]))
-    case 'audit head':
-      return keepHead(context, rest[0] === undefined ? undefined : orgIdOf(rest[0]))
-    case 'audit export':
-      return exportAudit(context, orgIdOf(rest[0]))
-    case 'audit trust':
-      return trustAudit(context, orgIdOf(rest[0]))
-    default:
-      throw new Fault(`Unknown command.\n\n${opsUsage}`)
-  }
+  const command = commands.get([noun, verb].join(' ').trim())
+  if (!command) throw new OperatorFault(`Unknown command.\n\n${opsUsage}`)
+  await command(context, rest)
 }
 
+const flags = ['json', 'all']
+const texts =
+  'name plan owner reason operator rate email sms environment scopes witness head created-after address limit cursor status template-id'
+
 const parse = (args: string[]): { positionals: string[]; values: Options } => {
-  const string = { type: 'string' } as const
+  const types = [
+    ...flags.map((name) => [name, 'boolean'] as const),
+    ...texts.split(' ').map((name) => [name, 'string'] as const),
+  ]
   try {
-    return parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        json: { type: 'boolean' },
-        all: { type: 'boolean' },
-        name: string,
-        plan: string,
-        owner: string,
-        reason: string,
-        operator: string,
-        rate: string,
-        email: string,
-        sms: string,
-        environment: string,
-        scopes: string,
-        witness: string,
-        head: string,
-        'created-after': string,
-        address: string,
-        limit: string,
-        cursor: string,
-        status: string,
-        'template-id': string,
-      },
-    })
+    const options = Object.fromEntries(types.map(([name, type]) => [name, { type }]))
+    return parseArgs({ args, allowPositionals: true, options }) as { positionals: string[]; values: Options }
   } catch (error) {
-    throw new Fault(`${(error as Error).message}\n\n${opsUsage}`)
+    throw new OperatorFault(`${(error as Error).message}\n\n${opsUsage}`)
   }
 }
 

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { trailOf, withTrail } from '../../test/audit/trail.ts'
-import { tidings } from '../../test/service/command-line.ts'
-import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
-import { startTestService, type TestService } from '../../test/service/service.ts'
-import { readConfig } from '../ground/config/config.ts'
-import { newId } from '../ground/ids.ts'
-import { silentLog } from '../ground/log.ts'
-import { plans } from '../orgs/plans.ts'
-import { Fault } from './command-fault.ts'
+import { trailOf, withTrail } from '../../../test/audit/trail.ts'
+import { tidings } from '../../../test/service/command-line.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
+import { startTestService, type TestService } from '../../../test/service/service.ts'
+import { plans } from '../../customers/orgs/plans.ts'
+import { readConfig } from '../../platform/ground/config/config.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { silentLog } from '../../platform/ground/log.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import { ops as runOps } from './ops.ts'
 
 let database: TestDatabase
@@ -208,12 +208,12 @@ test.each([
   [['key', 'revoke', newId('org'), newId('key')], '--operator is required.'],
 ])('tidings ops %j fails with %j', async (args, message) => {
   const fault = await ops(...args).catch((error: unknown) => error)
-  expect(fault).toBeInstanceOf(Fault)
-  expect((fault as Fault).message).toContain(message)
+  expect(fault).toBeInstanceOf(OperatorFault)
+  expect((fault as OperatorFault).message).toContain(message)
 })
 
 test('tidings --version prints the version of the package without reading the configuration', async () => {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
   const ran = await tidings(['--version'], { PORT: 'invalid' })
   expect(ran).toEqual({ code: 0, stdout: `tidings ${version}\n`, stderr: '' })
 })

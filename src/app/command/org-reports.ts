@@ -1,7 +1,9 @@
 /** `tidings ops org status` and `tidings ops org list`. */
+
+import { requestsPerMinute } from '../../customers/orgs/plans.ts'
+import { listOrgs, type OrgRow } from '../../customers/orgs/store.ts'
+import { isoOrNull } from '../../platform/ground/instant.ts'
 import { type EffectiveLimit, readEffectiveLimits } from '../operator/effective-limits.ts'
-import { requestsPerMinute } from '../orgs/plans.ts'
-import { listOrgs, type OrgRow } from '../orgs/store.ts'
 import { asLines, asTable, type Context, existing, pageOfOptions, print, printPage } from './ops-context.ts'
 
 export const showOrg = (org: OrgRow) => ({
@@ -12,7 +14,7 @@ export const showOrg = (org: OrgRow) => ({
   rate_per_minute: org.rate_limit_per_minute ?? requestsPerMinute[org.plan],
   email_monthly: org.email_monthly,
   sms_monthly: org.sms_monthly,
-  suspended_at: org.suspended_at?.toISOString() ?? null,
+  suspended_at: isoOrNull(org.suspended_at),
   suspension_reason: org.suspension_reason,
   created_at: org.created_at.toISOString(),
 })

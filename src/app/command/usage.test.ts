@@ -1,6 +1,6 @@
 /** Help and usage: printed without a database and without a valid configuration. */
 import { describe, expect, test } from 'vitest'
-import { tidings } from '../../test/service/command-line.ts'
+import { tidings } from '../../../test/service/command-line.ts'
 import { usageFor } from './usage.ts'
 
 /** A command that read this configuration would fail. */

@@ -1,9 +1,8 @@
-import { afterAll, expect, test } from 'vitest'
-import { startTestService } from '../../test/service/service.ts'
+import { expect, test } from 'vitest'
+import { sharedTestService } from '../../../test/service/service.ts'
 import { welcome } from './welcome.ts'
 
-const t = await startTestService()
-afterAll(() => t.stop())
+const t = await sharedTestService()
 
 test('the printed example request sends an email, with and without a domain', async () => {
   const created = await t.org()

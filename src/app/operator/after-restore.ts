@@ -1,12 +1,13 @@
 /** What follows a restore: an audit entry if the backup was not authenticated, and the check of every audit chain. */
-import { makeAudit } from '../audit/append.ts'
-import type { AuditSecrets } from '../audit/judge-entry.ts'
-import { verifyRegister } from '../audit/register.ts'
-import { isIntact, makeVerifyChain } from '../audit/verify-chain.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Log } from '../ground/log.ts'
-import { orgIdsAfter } from '../orgs/store.ts'
+
+import { orgIdsAfter } from '../../customers/orgs/store.ts'
+import { makeAudit } from '../../journal/audit/append.ts'
+import type { AuditSecrets } from '../../journal/audit/judge-entry.ts'
+import { verifyRegister } from '../../journal/audit/register.ts'
+import { isIntact, makeVerifyChain } from '../../journal/audit/verify-chain.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Log } from '../../platform/ground/log.ts'
 
 const pageSize = 500
 

@@ -3,12 +3,6 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { Encrypter, generateIdentity, identityToRecipient } from 'age-encryption'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { cheapPassphrases } from '../../test/service/cheap-passphrase.ts'
-import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
-import { backUpToFile } from './backup.ts'
-import { readBytes } from './backup-bytes.ts'
-import { decryptBackup, encryptBackup, makeEncrypter } from './backup-encryption.ts'
-import { BackupFault } from './backup-format.ts'
 import {
   contentsOf,
   empty,
@@ -19,7 +13,13 @@ import {
   needsOf,
   opening,
   pipeSource,
-} from './harness.ts'
+} from '../../../test/service/backups.ts'
+import { cheapPassphrases } from '../../../test/service/cheap-passphrase.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
+import { backUpToFile } from './backup.ts'
+import { readBytes } from './backup-bytes.ts'
+import { decryptBackup, encryptBackup, makeEncrypter } from './backup-encryption.ts'
 import { type Opening, openBackup } from './open-backup.ts'
 import { restore } from './restore.ts'
 
@@ -53,7 +53,7 @@ beforeAll(async () => {
 
 afterAll(() => source.drop())
 
-const cannotDecrypt = new BackupFault('The backup was changed, damaged or truncated: it cannot be decrypted.')
+const cannotDecrypt = new OperatorFault('The backup was changed, damaged or truncated: it cannot be decrypted.')
 
 describe('a backup encrypted to a recipient', () => {
   test('is an age file that its identity opens, and is restored from a file and a pipe', async () => {
@@ -81,7 +81,7 @@ describe('a backup encrypted to a recipient', () => {
     ]
     for (const [options, message] of attempts) {
       const needs = { ...needsOf(target), migrations: known, opening: { ...opening, ...options } }
-      await expect(restore(needs, pipeSource(encrypted))).rejects.toThrow(new BackupFault(message))
+      await expect(restore(needs, pipeSource(encrypted))).rejects.toThrow(new OperatorFault(message))
     }
     await expectEmptySchema(target)
   })
@@ -92,7 +92,7 @@ describe('a backup encrypted to a recipient', () => {
     for (const at of positions) {
       const bytes = Buffer.from(encrypted)
       bytes[at] = bytes[at]! ^ 4
-      await expect(open(bytes, options), `byte ${at}`).rejects.toThrow(BackupFault)
+      await expect(open(bytes, options), `byte ${at}`).rejects.toThrow(OperatorFault)
     }
     const last = Buffer.from(encrypted)
     last[last.length - 1]! ^= 1
@@ -131,10 +131,10 @@ test('a backup encrypted with a passphrase opens with that passphrase only', asy
   const bytes = await readFile(file)
   expect((await open(bytes, { passphrase })).subarray(0, 2)).toEqual(Buffer.from([0x1f, 0x8b]))
   await expect(open(bytes, { passphrase: 'another passphrase' })).rejects.toThrow(
-    new BackupFault('The backup cannot be decrypted: the passphrase is wrong.'),
+    new OperatorFault('The backup cannot be decrypted: the passphrase is wrong.'),
   )
   await expect(open(bytes, { identities: [identity] })).rejects.toThrow(
-    new BackupFault(
+    new OperatorFault(
       'The backup is encrypted with a passphrase. Give it with --passphrase-file <file> or BACKUP_PASSPHRASE.',
     ),
   )

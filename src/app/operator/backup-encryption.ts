@@ -1,7 +1,7 @@
 /** Encrypts and decrypts backups in the age format (age-encryption.org/v1), with one chunk in memory at a time. */
 import { Decrypter, Encrypter } from 'age-encryption'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import type { ByteReader } from './backup-bytes.ts'
-import { BackupFault } from './backup-format.ts'
 
 /** A passphrase or public keys. */
 export type EncryptTo = { passphrase: string } | { recipients: string[] }
@@ -42,23 +42,23 @@ export const isEncrypted = async (reader: ByteReader): Promise<boolean> =>
   (await reader.peek(ageMagic.length)).equals(ageMagic)
 
 const cannotDecrypt = (cause: unknown) =>
-  new BackupFault('The backup was changed, damaged or truncated: it cannot be decrypted.', { cause })
+  new OperatorFault('The backup was changed, damaged or truncated: it cannot be decrypted.', { cause })
 
 /** Checks that the right kind of secret was given, because the library does not say which kind it needs. */
 const assertSecretFits = (header: string, { passphrase, identities }: DecryptWith): void => {
   const needsPassphrase = header.includes('\n-> scrypt ')
   if (needsPassphrase && passphrase === undefined) {
-    throw new BackupFault(
+    throw new OperatorFault(
       'The backup is encrypted with a passphrase. Give it with --passphrase-file <file> or BACKUP_PASSPHRASE.',
     )
   }
   if (!needsPassphrase && identities.length === 0) {
-    throw new BackupFault('The backup is encrypted to an age recipient. Give its identity with --identity <file>.')
+    throw new OperatorFault('The backup is encrypted to an age recipient. Give its identity with --identity <file>.')
   }
 }
 
 const wrongSecret = ({ identities }: DecryptWith) =>
-  new BackupFault(
+  new OperatorFault(
     identities.length > 0
       ? 'The backup cannot be decrypted with this identity.'
       : 'The backup cannot be decrypted: the passphrase is wrong.',
@@ -78,6 +78,6 @@ export async function* decryptBackup(reader: ByteReader, secret: DecryptWith): A
       })
     yield* asBuffers(content)
   } catch (error) {
-    throw error instanceof BackupFault ? error : cannotDecrypt(error)
+    throw error instanceof OperatorFault ? error : cannotDecrypt(error)
   }
 }

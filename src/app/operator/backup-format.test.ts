@@ -5,9 +5,6 @@ import { Readable } from 'node:stream'
 import { constants, createGzip, gunzipSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
-import { backUpToFile } from './backup.ts'
-import { BackupFault, endOfRows, type Part, readBackup } from './backup-format.ts'
 import {
   contentOf,
   empty,
@@ -18,7 +15,11 @@ import {
   needsOf,
   pipeSource,
   restoreInto,
-} from './harness.ts'
+} from '../../../test/service/backups.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
+import { backUpToFile } from './backup.ts'
+import { endOfRows, type Part, readBackup } from './backup-format.ts'
 
 /** The content without a seal, as earlier versions wrote it. */
 const allowed = { allowUnauthenticated: true }
@@ -47,7 +48,7 @@ describe('an incomplete or manipulated backup', () => {
 
   test('is rejected wherever it is truncated', async () => {
     for (let length = 0; length < whole.length; length += 7) {
-      await expect(readAll(whole.subarray(0, length)), `${length} bytes`).rejects.toThrow(BackupFault)
+      await expect(readAll(whole.subarray(0, length)), `${length} bytes`).rejects.toThrow(OperatorFault)
     }
     await expect(readAll(whole.subarray(0, -1))).rejects.toThrow('The backup is truncated')
     await expect(readAll(whole.subarray(0, 1_500))).rejects.toThrow('The backup is truncated')
@@ -59,7 +60,7 @@ describe('an incomplete or manipulated backup', () => {
       const changed = Buffer.from(whole)
       changed[at] = changed[at]! ^ 0x10
       const read = await readAll(changed).catch((error) => error)
-      if (read instanceof Error) expect(read, `byte ${at}`).toBeInstanceOf(BackupFault)
+      if (read instanceof Error) expect(read, `byte ${at}`).toBeInstanceOf(OperatorFault)
       else expect(read, `byte ${at}`).toBe(expected)
     }
   })

@@ -7,9 +7,7 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { z } from 'zod'
-
-/** A backup or restore error that the operator can fix. The message is one line, shown without a stack trace. */
-export class BackupFault extends Error {}
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 
 export const formatVersion = 1
 
@@ -56,7 +54,7 @@ const line = (value: unknown): Buffer => Buffer.from(`${JSON.stringify(value)}\n
 /** Validates the header before writing it, so that the backup fails now rather than at a later restore. */
 export const headerLine = (header: BackupHeader): Buffer => {
   const { error } = headerShape.safeParse(header)
-  if (error) throw new BackupFault(`The schema cannot be represented in a backup: ${z.prettifyError(error)}`)
+  if (error) throw new OperatorFault(`The schema cannot be represented in a backup: ${z.prettifyError(error)}`)
   return line(header)
 }
 export const tableLine = (table: string): Buffer => line({ table })
@@ -69,9 +67,9 @@ export type Part =
   | { kind: 'end of table' }
   | { kind: 'trailer'; rows: Rows }
 
-const notABackup = () => new BackupFault('This file is not a Tidings backup.')
-const truncated = () => new BackupFault('The backup is truncated: it ends before its trailer.')
-const damaged = (why: string) => new BackupFault(`The backup is damaged: ${why}.`)
+const notABackup = () => new OperatorFault('This file is not a Tidings backup.')
+const truncated = () => new OperatorFault('The backup is truncated: it ends before its trailer.')
+const damaged = (why: string) => new OperatorFault(`The backup is damaged: ${why}.`)
 
 const asFault = (error: unknown, headerSeen: boolean): unknown => {
   const code = (error as NodeJS.ErrnoException | undefined)?.code
@@ -159,7 +157,7 @@ const headerIn = (bytes: Buffer | undefined): BackupHeader => {
   const { tidings_backup: format } = (value ?? {}) as { tidings_backup?: unknown }
   if (typeof format !== 'number') throw notABackup()
   if (format > formatVersion) {
-    throw new BackupFault(
+    throw new OperatorFault(
       `The backup has format ${format}, but this version reads formats up to ${formatVersion}. Restore it with a newer version.`,
     )
   }

@@ -2,9 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
-import { backUpToFile } from './backup.ts'
-import { BackupFault } from './backup-format.ts'
 import {
   contentOf,
   contentsOf,
@@ -18,7 +15,10 @@ import {
   opening,
   pipeSource,
   restoreInto,
-} from './harness.ts'
+} from '../../../test/service/backups.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
+import { backUpToFile } from './backup.ts'
 import { type Opening, openBackup } from './open-backup.ts'
 import { restore } from './restore.ts'
 
@@ -27,7 +27,7 @@ let whole: Buffer
 let content: Buffer
 
 const refusal = (reason: string) =>
-  new BackupFault(
+  new OperatorFault(
     `The backup is not authenticated: ${reason}. Nothing was restored. To restore it anyway, add --allow-unauthenticated.`,
   )
 const changed = refusal('it was changed or damaged, because its authentication code is wrong')
@@ -85,17 +85,17 @@ describe('a backup', () => {
 
   test('is refused whichever byte is changed', async () => {
     for (let at = 0; at < whole.length; at++) {
-      await expect(opened(flipped(at, 1 << (at % 8))), `byte ${at}`).rejects.toThrow(BackupFault)
+      await expect(opened(flipped(at, 1 << (at % 8))), `byte ${at}`).rejects.toThrow(OperatorFault)
     }
     await expect(opened(withOtherDigit(whole.indexOf('\n') - 1))).rejects.toThrow(changed)
     await expect(opened(flipped(Math.floor(whole.length / 2)))).rejects.toThrow(changed)
     await expect(opened(flipped(whole.length - 1))).rejects.toThrow(changed)
-    await expect(opened(flipped(0))).rejects.toThrow(new BackupFault('This file is not a Tidings backup.'))
+    await expect(opened(flipped(0))).rejects.toThrow(new OperatorFault('This file is not a Tidings backup.'))
   })
 
   test('is refused wherever it is cut, and when something follows it', async () => {
     for (let length = 0; length < whole.length; length++) {
-      await expect(opened(whole.subarray(0, length)), `${length} bytes`).rejects.toThrow(BackupFault)
+      await expect(opened(whole.subarray(0, length)), `${length} bytes`).rejects.toThrow(OperatorFault)
     }
     await expect(opened(whole.subarray(0, -1))).rejects.toThrow(truncated)
     // Without its last frame, which is empty, the content is complete.
@@ -180,7 +180,7 @@ describe('with the override, a backup', () => {
   test('is still refused if its content is damaged', async () => {
     const target = await empty()
     const damaged = pipeSource(flipped(Math.floor(whole.length / 2)))
-    await expect(restoreInto(target, damaged, known, allowed)).rejects.toThrow(BackupFault)
+    await expect(restoreInto(target, damaged, known, allowed)).rejects.toThrow(OperatorFault)
     await expectEmptySchema(target)
   })
 })

@@ -5,9 +5,9 @@
  * or taken from another backup.
  */
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto'
-import { masterKeyId, sameBytes } from '../ground/crypto.ts'
+import { masterKeyId, sameBytes } from '../../platform/ground/crypto.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import type { ByteReader } from './backup-bytes.ts'
-import { BackupFault } from './backup-format.ts'
 
 const magic = 'tidings-backup 2 '
 const headerShape = /^tidings-backup 2 ([0-9a-f]{8}) [A-Za-z0-9_-]{43}\n$/
@@ -55,7 +55,7 @@ export type Seal = {
   onUnauthenticated: (reason: string) => void
 }
 
-const notABackup = () => new BackupFault('This file is not a Tidings backup.')
+const notABackup = () => new OperatorFault('This file is not a Tidings backup.')
 
 /** Yields the content of the frames. Without a key, no frame is verified. */
 async function* framesIn(reader: ByteReader, givenKey: Buffer | undefined, seal: Seal): AsyncGenerator<Buffer> {
@@ -71,7 +71,7 @@ async function* framesIn(reader: ByteReader, givenKey: Buffer | undefined, seal:
     const isLast = announced >= lastFrame
     const size = isLast ? announced - lastFrame : announced
     // A length is not verified before its content was read, so it must be bounded.
-    if (size > maxContentBytes) throw new BackupFault('The backup was changed or damaged.')
+    if (size > maxContentBytes) throw new OperatorFault('The backup was changed or damaged.')
     const content = await reader.take(size)
     const code = await reader.take(codeBytes)
     if (content.length < size || code.length < codeBytes) {

@@ -5,11 +5,6 @@ import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
-import { catalogueOf } from '../../test/service/schema.ts'
-import { migrate } from '../db/migrate.ts'
-import { backUp, backUpToFile } from './backup.ts'
-import { readBackup } from './backup-format.ts'
 import {
   connectTo,
   contentOf,
@@ -25,7 +20,12 @@ import {
   restoreInto,
   testMigration,
   withStrange,
-} from './harness.ts'
+} from '../../../test/service/backups.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
+import { catalogueOf } from '../../../test/service/schema.ts'
+import { migrate } from '../../platform/db/migrate.ts'
+import { backUp, backUpToFile } from './backup.ts'
+import { readBackup } from './backup-format.ts'
 
 const hostile = [
   '',

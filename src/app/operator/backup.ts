@@ -9,13 +9,13 @@ import { pipeline } from 'node:stream/promises'
 import { constants, createGzip } from 'node:zlib'
 import type pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
-import { hasHistory, partitionsIn, quoted, sequencesIn, type Table, tablesIn } from '../db/catalogue.ts'
-import { sqlState } from '../db/faults.ts'
-import { appliedMigrations } from '../db/migrate.ts'
-import type { Clock } from '../ground/clock.ts'
+import { hasHistory, partitionsIn, quoted, sequencesIn, type Table, tablesIn } from '../../platform/db/catalogue.ts'
+import { sqlState } from '../../platform/db/faults.ts'
+import { appliedMigrations } from '../../platform/db/migrate.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import { type EncryptTo, encryptBackup } from './backup-encryption.ts'
 import {
-  BackupFault,
   type BackupHeader,
   endOfRows,
   formatVersion,
@@ -85,13 +85,13 @@ const tablesInSnapshot = async (client: pg.ClientBase): Promise<Table[]> => {
   for (let tried = 0; tried < maxTries; tried++) {
     const tables = await tablesIn(client)
     if (!(await hasHistory(client)) || tables.length === 0) {
-      throw new BackupFault(
+      throw new OperatorFault(
         'There is nothing to back up: the database has no Tidings tables. Check DATABASE_URL or DATA_DIR.',
       )
     }
     if (await openSnapshot(client, tables)) return tables
   }
-  throw new BackupFault('The schema keeps changing. Try again when the migration has finished.')
+  throw new OperatorFault('The schema keeps changing. Try again when the migration has finished.')
 }
 
 const headerOf = async (client: pg.ClientBase, tables: Table[], needs: Needs): Promise<BackupHeader> => ({
@@ -186,7 +186,8 @@ const exists = async (path: string): Promise<boolean> =>
     () => false,
   )
 
-const syncFolder = async (path: string): Promise<void> => {
+/** Otherwise the name of a file can be lost when the machine stops. */
+export const syncFolderOf = async (path: string): Promise<void> => {
   const folder = await open(dirname(path), 'r')
   // Not every file system supports this. The rename has happened in any case.
   await folder.sync().catch(() => undefined)
@@ -203,7 +204,7 @@ const isSameFile = async (path: string, { ino, dev }: FileId): Promise<boolean> 
 /** Writes a backup to a file. The file gets its final name only when it is complete and flushed to disk. */
 export const backUpToFile = async (needs: Needs, path: string): Promise<BackedUp & { bytes: number }> => {
   const assertDoesNotExist = async () => {
-    if (await exists(path)) throw new BackupFault(`${path} already exists. Choose another file name.`)
+    if (await exists(path)) throw new OperatorFault(`${path} already exists. Choose another file name.`)
   }
   await assertDoesNotExist()
   const partial = `${path}.partial`
@@ -216,10 +217,10 @@ export const backUpToFile = async (needs: Needs, path: string): Promise<BackedUp
     const done = await backUp(needs, out)
     await assertDoesNotExist()
     if (!(await isSameFile(partial, ours))) {
-      throw new BackupFault(`Another backup is being written to ${path} at the same time.`)
+      throw new OperatorFault(`Another backup is being written to ${path} at the same time.`)
     }
     await rename(partial, path)
-    await syncFolder(path)
+    await syncFolderOf(path)
     return { ...done, bytes: out.bytesWritten }
   } catch (error) {
     out.destroy()

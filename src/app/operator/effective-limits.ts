@@ -1,8 +1,8 @@
 /** The limits that apply to an org now, and where each of them comes from. */
-import type { Db } from '../db/pool.ts'
-import { requestsPerMinute } from '../orgs/plans.ts'
-import type { OrgRow } from '../orgs/store.ts'
-import { dayOf, monthOf } from '../usage/periods.ts'
+
+import { requestsPerMinute } from '../../customers/orgs/plans.ts'
+import type { OrgRow } from '../../customers/orgs/store.ts'
+import { dayOf, monthOf } from '../../customers/usage/periods.ts'
 import {
   dedicatedIpLimit,
   monthlyQuota,
@@ -10,9 +10,10 @@ import {
   resourceLimit,
   sandboxDaily,
   testDaily,
-} from '../usage/plan-limits.ts'
-import { usd } from '../usage/read.ts'
-import { findAllowance, readCounters } from '../usage/store.ts'
+} from '../../customers/usage/plan-limits.ts'
+import { usd } from '../../customers/usage/read.ts'
+import { findAllowance, readCounters } from '../../customers/usage/store.ts'
+import type { Db } from '../../platform/db/pool.ts'
 
 export type EffectiveLimit = {
   name: string

@@ -1,13 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from '../ground/config/config.ts'
-
-/** An error that the operator can fix. The message is shown without a stack trace. */
-export class MasterKeyFault extends Error {}
+import type { Config } from '../../platform/ground/config/config.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 
 const cannotWrite = (error: Error): never => {
-  throw new MasterKeyFault(
+  throw new OperatorFault(
     `The master key cannot be written to DATA_DIR (${error.message}). Set DATA_DIR to a writable folder, or set MASTER_KEY.`,
   )
 }
@@ -19,7 +17,7 @@ export const masterKeyLocation = (config: Config): string =>
 const readKeyFile = async (file: string): Promise<Buffer> => {
   const key = Buffer.from((await readFile(file, 'utf8')).trim(), 'base64')
   if (key.length !== 32) {
-    throw new MasterKeyFault(`${file} does not contain a 32-byte master key. Restore the file from a backup.`)
+    throw new OperatorFault(`${file} does not contain a 32-byte master key. Restore the file from a backup.`)
   }
   return key
 }

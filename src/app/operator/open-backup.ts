@@ -1,7 +1,7 @@
 /** Opens a backup file: decrypts it, and verifies that this installation made it. */
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import { type ByteReader, readBytes } from './backup-bytes.ts'
 import { type DecryptWith, decryptBackup, isEncrypted } from './backup-encryption.ts'
-import { BackupFault } from './backup-format.ts'
 import { openSeal } from './backup-seal.ts'
 
 export type Opening = DecryptWith & {
@@ -25,7 +25,7 @@ export async function* openBackup(
     masterKeys: opening.masterKeys,
     onUnauthenticated: (reason) => {
       if (!opening.allowUnauthenticated) {
-        throw new BackupFault(
+        throw new OperatorFault(
           `The backup is not authenticated: ${reason}. Nothing was restored. To restore it anyway, add --allow-unauthenticated.`,
         )
       }

@@ -1,10 +1,10 @@
-import { logFailedWrite } from '../audit/log-failed-write.ts'
-import { makeSealer } from '../audit/seal-entry.ts'
-import { canonicalMetadata } from '../audit/sign-entry.ts'
-import { insertEntries } from '../audit/store.ts'
-import type { Tx } from '../db/pool.ts'
-import { newId, timeOfId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
+import { logFailedWrite } from '../../journal/audit/log-failed-write.ts'
+import { makeSealer } from '../../journal/audit/seal-entry.ts'
+import { canonicalMetadata } from '../../journal/audit/sign-entry.ts'
+import { insertEntries } from '../../journal/audit/store/entry-rows.ts'
+import type { Tx } from '../../platform/db/pool.ts'
+import { newId, timeOfId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
 
 type OperatorEntry = {
   orgId: string

@@ -1,7 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import type { TestDatabase } from '../../test/service/database.ts'
-import { catalogueOf } from '../../test/service/schema.ts'
-import { backUpToFile } from './backup.ts'
 import {
   connectTo,
   contentsOf,
@@ -16,7 +13,10 @@ import {
   restoreInto,
   testMigration,
   withStrange,
-} from './harness.ts'
+} from '../../../test/service/backups.ts'
+import type { TestDatabase } from '../../../test/service/database.ts'
+import { catalogueOf } from '../../../test/service/schema.ts'
+import { backUpToFile } from './backup.ts'
 import { restore } from './restore.ts'
 
 describe('restore rejects', () => {

@@ -13,8 +13,8 @@ import {
   quoted,
   tablesIn,
   triggersIn,
-} from '../db/catalogue.ts'
-import { sqlState } from '../db/faults.ts'
+} from '../../platform/db/catalogue.ts'
+import { sqlState } from '../../platform/db/faults.ts'
 import {
   type Applied,
   appliedMigrations,
@@ -24,11 +24,12 @@ import {
   type Migration,
   migrate,
   readMigrations,
-} from '../db/migrate.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Log } from '../ground/log.ts'
+} from '../../platform/db/migrate.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import { connectUntil, type Progress, prepareSession } from './backup.ts'
-import { BackupFault, type BackupHeader, type Part, type Rows, readBackup } from './backup-format.ts'
+import { type BackupHeader, type Part, type Rows, readBackup } from './backup-format.ts'
 import { type Opening, openBackup } from './open-backup.ts'
 
 export type Source = {
@@ -74,12 +75,12 @@ const migrationsOf = (header: BackupHeader, known: Migration[], serviceVersion: 
   header.migrations.forEach(({ name, checksum }, i) => {
     const ours = known[i]
     if (!ours) {
-      throw new BackupFault(
+      throw new OperatorFault(
         `The backup was taken by version ${header.service_version}. Its schema (${header.migrations.at(-1)!.name}) is newer than the schema of this version (${serviceVersion}). Restore it with version ${header.service_version} or newer.`,
       )
     }
     if (ours.name !== name || ours.checksum !== checksum) {
-      throw new BackupFault(
+      throw new OperatorFault(
         `Migration ${name} of the backup (version ${header.service_version}) differs from migration ${ours.name} of this version (${serviceVersion}). Restore it with the version that took it.`,
       )
     }
@@ -101,12 +102,12 @@ const lockEmptyTables = async (client: pg.ClientBase): Promise<void> => {
     await client.query('set local lock_timeout = 0')
   } catch (error) {
     if (sqlState(error) !== lockNotAvailable) throw error
-    throw new BackupFault('The database is in use. Stop the service before you restore into it.')
+    throw new OperatorFault('The database is in use. Stop the service before you restore into it.')
   }
   for (const { name } of tables) {
     const { rows } = await client.query(`select exists (select from ${quoted(name)}) as used`)
     if (rows[0].used) {
-      throw new BackupFault(
+      throw new OperatorFault(
         `The database is not empty: table ${name} has rows. A backup can be restored only into an empty database.`,
       )
     }
@@ -119,13 +120,13 @@ const historyIn = async (client: pg.ClientBase, known: Migration[]): Promise<App
     try {
       assertSameHistory(done, known)
     } catch (error) {
-      throw new BackupFault(`The backup cannot be restored into this database: ${(error as Error).message}.`)
+      throw new OperatorFault(`The backup cannot be restored into this database: ${(error as Error).message}.`)
     }
     return done
   }
   const [unknown] = await tablesIn(client)
   if (!unknown) return []
-  throw new BackupFault(
+  throw new OperatorFault(
     `The database has a table ${unknown.name} that does not belong to Tidings. Restore into a separate database.`,
   )
 }
@@ -150,7 +151,7 @@ const makePartitions = async (client: pg.ClientBase, { partitions }: BackupHeade
         `create table ${quoted(name)} partition of ${quoted(parent)} ${bound}${by ? ` partition by ${by}` : ''}`,
       )
     } else if (found.bound !== bound || found.parent !== parent) {
-      throw new BackupFault(
+      throw new OperatorFault(
         `Partition ${name} is ${found.bound} in the database but ${bound} in the backup. Restore into a new database.`,
       )
     }
@@ -162,13 +163,13 @@ const assertTablesFit = async (client: pg.ClientBase, { tables }: BackupHeader):
   for (const { name, columns } of tables) {
     const found = existing.get(name)
     if (!found) {
-      throw new BackupFault(
+      throw new OperatorFault(
         `The backup contains a table ${name} (${columns.join(', ')}) that does not belong to Tidings. Create it in the database first.`,
       )
     }
     const missing = columns.filter((column) => !found.has(column))
     if (missing.length > 0) {
-      throw new BackupFault(
+      throw new OperatorFault(
         `Table ${name} of the backup has columns that the database does not have: ${missing.join(', ')}.`,
       )
     }
@@ -218,7 +219,7 @@ const load = async (
 const assertSameRows = (expected: Rows, loaded: Rows): void => {
   for (const table of new Set([...Object.keys(expected), ...Object.keys(loaded)])) {
     if (expected[table] === loaded[table]) continue
-    throw new BackupFault(
+    throw new OperatorFault(
       `Table ${table} has ${expected[table] ?? 0} rows in the backup, but ${loaded[table] ?? 0} were loaded.`,
     )
   }

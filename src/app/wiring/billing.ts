@@ -1,17 +1,18 @@
 /** Billing: plans and their payment, the spend cap, and the countries of text messages. */
-import { makeCancelOfOrg, makeEndSubscriptions, makeSweepBilling } from '../billing/end-subscriptions.ts'
-import { makeMailSpendAlerts } from '../billing/mail-spend-alerts.ts'
-import { makeManageBilling } from '../billing/manage-billing.ts'
-import { makePlayPayments } from '../billing/play-payments.ts'
-import { makeReadBilling } from '../billing/read-billing.ts'
-import { makeSettlePlan } from '../billing/settle-plan.ts'
-import { makeTakeCallback } from '../billing/take-callback.ts'
-import { makeChangePlan } from '../orgs/change-plan.ts'
-import { makeChangeSmsGeo } from '../orgs/change-sms-geo.ts'
-import { type LocalPayments, makeLocalPayments } from '../providers/payments/local-payments.ts'
-import type { PaymentProvider } from '../providers/payments/payment-provider.ts'
-import { makeOwnSmsGeo } from '../team/own-sms-geo.ts'
-import { makeReadUsage } from '../usage/read.ts'
+
+import { makeChangePlan } from '../../customers/orgs/change-plan.ts'
+import { makeChangeSmsGeo } from '../../customers/orgs/change-sms-geo.ts'
+import { makeReadUsage } from '../../customers/usage/read.ts'
+import { makeCancelOfOrg, makeEndSubscriptions, makeSweepBilling } from '../../people/billing/end-subscriptions.ts'
+import { makeMailSpendAlerts } from '../../people/billing/mail-spend-alerts.ts'
+import { makeManageBilling } from '../../people/billing/manage-billing.ts'
+import { makePlayPayments } from '../../people/billing/play-payments.ts'
+import { makeReadBilling } from '../../people/billing/read-billing.ts'
+import { makeSettlePlan } from '../../people/billing/settle-plan.ts'
+import { makeTakeCallback } from '../../people/billing/take-callback.ts'
+import { makeOwnSmsGeo } from '../../people/team/own-sms-geo.ts'
+import { type LocalPayments, makeLocalPayments } from '../../providers/payments/local-payments.ts'
+import type { PaymentProvider } from '../../providers/payments/payment-provider.ts'
 import type { Foundation } from './foundation.ts'
 import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
@@ -23,7 +24,7 @@ const openPayments = async ({ config, clock, vault, baseUrl }: Foundation): Prom
   const { provider: settings } = config.payments
   if (settings?.name === 'stripe') {
     const returnUrl = () => `${baseUrl.read()}/settings/billing`
-    const { makeStripePayments } = await import('../providers/payments/stripe-payments.ts')
+    const { makeStripePayments } = await import('../../providers/payments/stripe-payments.ts')
     return { provider: makeStripePayments({ ...settings, clock, returnUrl }) }
   }
   if (!settings) return { provider: undefined }
@@ -47,8 +48,7 @@ const makeCallbacks = (
 }
 
 export const makeBilling = async (foundation: Foundation, { usage }: Platform, { mail }: People) => {
-  const { config, db, clock, log, audit, caches, baseUrl } = foundation
-  const { forget } = caches
+  const { config, db, clock, log, audit, forget, baseUrl } = foundation
   const payments = await openPayments(foundation)
   const { provider } = payments
   const settlePlan = makeSettlePlan({ changePlan: makeChangePlan({ clock, audit, forget }) })

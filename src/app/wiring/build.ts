@@ -2,16 +2,14 @@
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import type { Log } from '../ground/log.ts'
-import { freeStartMemory } from '../ground/start-memory.ts'
-import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
-import type { Route } from '../http/route.ts'
-import { makeStopping } from '../http/stopping.ts'
-import type { InboundSmtp } from '../inbound-smtp/inbound-server.ts'
-import type { Peers } from '../processes/peers.ts'
-import { codeTexts } from '../providers/outbox/read.ts'
-import { makeReadiness } from '../settings/readiness.ts'
-import type { Submission } from '../submission/smtp-server.ts'
+import type { DashboardRoute, PublicRoute } from '../../interfaces/http/route.ts'
+import { makeStopping } from '../../interfaces/http/stopping.ts'
+import type { SmtpPort } from '../../interfaces/submission/smtp-port.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { freeStartMemory } from '../../platform/ground/start-memory.ts'
+import type { Peers } from '../../platform/processes/peers.ts'
+import { makeReadiness } from '../../platform/settings/readiness.ts'
+import { codeTexts } from '../../providers/outbox/read.ts'
 import { makeBilling } from './billing.ts'
 import { makeDashboardRoutes } from './dashboard.ts'
 import { makeDelivery } from './delivery.ts'
@@ -34,7 +32,7 @@ import { makeWorker } from './worker.ts'
 
 export type Overrides = Replacements & {
   /** Additional routes, which pass the same gates as all others. */
-  routes?: (modules: Modules) => Route[]
+  routes?: (modules: Modules) => PublicRoute[]
   /** The same for the dashboard. */
   dashboardRoutes?: DashboardRoute[]
   /** The other processes of the same primary. */
@@ -60,15 +58,28 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const team = makeTeam({ foundation, platform, people, sending, senders, billing, exports, oauth, replacements })
   const sso = makeSso(foundation, people, sending)
   const scim = makeScim({ foundation, people, team, sso, replacements })
-  const worker = makeWorker({ foundation, platform, sending, delivery, senders, team, billing, exports, health, oauth })
-  const modules: Modules = { ...foundation, ...platform, ...sending }
   const resources = makeResources({ foundation, platform, sending, delivery })
-  const shared = { foundation, platform, sending, senders, resources }
-  const routes = [...makeRoutes(shared), ...(addRoutes?.(modules) ?? [])]
-  const dashboardRoutes = [
-    ...makeDashboardRoutes({ ...shared, people, team, billing, exports, health, oauth, sso, scim }),
-    ...addDashboardRoutes,
-  ]
+  const parts = {
+    foundation,
+    platform,
+    sending,
+    delivery,
+    senders,
+    resources,
+    people,
+    team,
+    billing,
+    exports,
+    health,
+    oauth,
+    sso,
+    scim,
+    replacements,
+  }
+  const worker = makeWorker(parts)
+  const modules: Modules = { ...foundation, ...platform, ...sending }
+  const routes = [...makeRoutes(parts), ...(addRoutes?.(modules) ?? [])]
+  const dashboardRoutes = [...makeDashboardRoutes(parts), ...addDashboardRoutes]
   let withWorker = false
   const stopping = makeStopping()
   const ready = makeReadiness({
@@ -78,25 +89,10 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     workerRuns: () => (!withWorker || worker.isRunning()) && (withWorker || (peers?.workersRun() ?? true)),
     stopping: stopping.begun,
   })
-  const parts = {
-    foundation,
-    platform,
-    sending,
-    people,
-    senders,
-    billing,
-    scim,
-    worker,
-    oauth,
-    routes,
-    dashboardRoutes,
-    ready,
-    stopping,
-    replacements,
-  }
+  const served = { ...parts, worker, routes, dashboardRoutes, ready, stopping }
   let app: FastifyInstance | undefined
-  let submission: Submission | undefined
-  let bounces: InboundSmtp | undefined
+  let submission: SmtpPort | undefined
+  let bounces: SmtpPort | undefined
   let workerHttp: FastifyInstance | undefined
 
   return {
@@ -117,15 +113,15 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     startApi: async (run: { worker: boolean } = { worker: false }): Promise<string> => {
       withWorker = run.worker
       await foundation.processes.start()
-      app = makeHttp(parts)
+      app = makeHttp(served)
       await app.ready()
       freeStartMemory()
       await app.listen({ host: config.host, port: config.port })
       const bound = app.server.address()
       if (typeof bound === 'object' && bound) foundation.baseUrl.boundTo(bound.port)
-      submission = makeSmtp(parts)
+      submission = makeSmtp(served)
       await submission?.start()
-      bounces = makeBounces(parts)
+      bounces = makeBounces(served)
       await bounces?.start()
       foundation.beginPauses()
       return foundation.baseUrl.read()
@@ -133,7 +129,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     /** Opens the port for health and metrics of a process that runs only the worker. Resolves with that port. */
     startWorkerHttp: async (port: number): Promise<number> => {
       withWorker = true
-      workerHttp = makeWorkerHttp(parts)
+      workerHttp = makeWorkerHttp(served)
       await workerHttp.listen({ host: config.host, port })
       return (workerHttp.server.address() as AddressInfo).port
     },

@@ -1,8 +1,8 @@
 /** Describes the dashboard's routes as an OpenAPI document, from which the types of the browser's client are generated. */
 import { z } from 'zod'
-import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
-import { type JsonSchema, makeShapes, type Shapes } from '../http/openapi/shapes.ts'
-import { operationIdOf } from '../http/openapi.ts'
+import { type JsonSchema, makeShapes, type Shapes } from '../../interfaces/http/openapi/shapes.ts'
+import { operationIdOf } from '../../interfaces/http/openapi.ts'
+import type { DashboardRoute } from '../../interfaces/http/route.ts'
 import { makeDashboardRoutes } from './dashboard.ts'
 
 /**
@@ -40,7 +40,7 @@ const pathParameters = ({ path }: DashboardRoute) =>
 
 const describeRoute = (route: DashboardRoute, shapes: Shapes) => ({
   operationId: operationIdOf({ method: route.method, path: route.path }),
-  'x-gate': route.gate,
+  'x-gate': route.access.gate,
   parameters: [...pathParameters(route), ...queryParameters(route, shapes)],
   ...(route.body && { requestBody: { required: true, content: mediaOf(shapes.request(route.body)) } }),
   responses: Object.fromEntries(

@@ -1,19 +1,17 @@
 /** Webhook delivery: fan-out of events to endpoints, attempts, and retention. */
-import { makeSendNotice } from '../messages/notice.ts'
-import { makeAttemptDelivery } from '../webhooks/attempt.ts'
-import { makeDeliverWebhooks } from '../webhooks/deliver.ts'
-import { makeFanOut } from '../webhooks/fan-out.ts'
-import { makeKeepDeliveries } from '../webhooks/retention.ts'
-import { makeWebhookLoop } from '../worker/webhook-loop.ts'
+
+import { makeWebhookLoop } from '../../interfaces/worker/webhook-loop.ts'
+import { makeSendNotice } from '../../sending/messages/notice.ts'
+import { makeAttemptDelivery } from '../../webhooks/attempt.ts'
+import { makeDeliverWebhooks } from '../../webhooks/deliver.ts'
+import { makeFanOut } from '../../webhooks/fan-out.ts'
+import { makeKeepDeliveries } from '../../webhooks/retention.ts'
 import type { Foundation } from './foundation.ts'
 import type { Replacements } from './replacements.ts'
 import type { Sending } from './sending.ts'
 
-export const makeDelivery = (
-  { config, db, reads, clock, log, vault, audit, appendEvents, measure }: Foundation,
-  { agent, emailProvider }: Sending,
-  replacements: Replacements,
-) => {
+export const makeDelivery = (foundation: Foundation, { agent, emailProvider }: Sending, replacements: Replacements) => {
+  const { config, db, reads, clock, log, measure } = foundation
   const { serviceDomain } = config
   const attempt = measure.webhookAttempts(makeAttemptDelivery({ agent, clock }))
   const notify = replacements.notify ?? makeSendNotice({ db, clock, provider: emailProvider, serviceDomain })
@@ -22,14 +20,9 @@ export const makeDelivery = (
     webhooks: makeWebhookLoop({
       fanOut: makeFanOut({ db, clock }),
       deliver: makeDeliverWebhooks({
-        db,
-        clock,
-        vault,
+        ...foundation,
         send: attempt,
-        audit,
-        appendEvents,
         notify,
-        log,
         measureLag: (lagMs) => measure.claimLag('deliveries', lagMs),
         beforeSend: reads.wrote && ((orgId) => reads.wrote?.([orgId])),
       }),

@@ -1,26 +1,27 @@
 /** The parts that every module builds on: database, clock, caches, limiter, metrics, audit entries and events. */
-import { type Audit, makeAudit } from '../audit/append.ts'
-import { makeWrittenEntries } from '../audit/watch-written.ts'
-import { guardNetwork, logOncePerPlace } from '../db/network-guard.ts'
-import { openOrgCaches } from '../db/org-caches.ts'
-import { type Db, openDb } from '../db/pool.ts'
-import { makeRefusedWrites } from '../db/refused-writes.ts'
-import { makeEventAnnouncer } from '../events/announce-events.ts'
-import { makeAppendEvents } from '../events/append-events.ts'
-import { type Clock, movableClock, systemClock } from '../ground/clock.ts'
-import type { Config } from '../ground/config/config.ts'
-import { makeVault } from '../ground/crypto.ts'
-import { longPauseMs, watchEventLoop } from '../ground/event-loop.ts'
-import type { Log } from '../ground/log.ts'
-import { startTracing } from '../ground/tracing.ts'
-import { type Metrics, makeMetrics } from '../http/metrics.ts'
-import { makeIdempotency } from '../idempotency/claims.ts'
-import { makeLiveProcesses } from '../idempotency/live-processes.ts'
-import type { Limiter } from '../limits/limiter.ts'
-import { makeMemoryLimiter } from '../limits/memory.ts'
-import type { Peers } from '../processes/peers.ts'
-import { readSetting } from '../settings/store.ts'
-import { openTracer } from '../traces/open-tracer.ts'
+
+import { type Metrics, makeMetrics } from '../../interfaces/http/metrics.ts'
+import { type Audit, makeAudit } from '../../journal/audit/append.ts'
+import { makeWrittenEntries } from '../../journal/audit/watch-written.ts'
+import { makeEventAnnouncer } from '../../journal/events/announce-events.ts'
+import { makeAppendEvents } from '../../journal/events/append-events.ts'
+import { guardNetwork, logOncePerPlace } from '../../platform/db/network-guard.ts'
+import { openOrgCaches } from '../../platform/db/org-caches.ts'
+import { type Db, openDb } from '../../platform/db/pool.ts'
+import { makeRefusedWrites } from '../../platform/db/refused-writes.ts'
+import { type Clock, movableClock, systemClock } from '../../platform/ground/clock.ts'
+import type { Config } from '../../platform/ground/config/config.ts'
+import { makeVault } from '../../platform/ground/crypto.ts'
+import { longPauseMs, watchEventLoop } from '../../platform/ground/event-loop.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { startTracing } from '../../platform/ground/tracing.ts'
+import { makeIdempotency } from '../../platform/idempotency/claims.ts'
+import { makeLiveProcesses } from '../../platform/idempotency/live-processes.ts'
+import type { Limiter } from '../../platform/limits/limiter.ts'
+import { makeMemoryLimiter } from '../../platform/limits/memory.ts'
+import type { Peers } from '../../platform/processes/peers.ts'
+import { readSetting } from '../../platform/settings/store.ts'
+import { openTracer } from '../../platform/traces/open-tracer.ts'
 import { makeMeasurements, measureDatabase } from './measurements.ts'
 import { openReads } from './replica.ts'
 
@@ -33,7 +34,7 @@ const openLimiter = async ({ config, log, countFault, peers }: LimiterNeeds): Pr
   if (config.rateLimiter === 'off') return undefined
   const { redisUrl: url, redisPrefix: prefix } = config
   if (url === undefined) return peers?.limiter ?? makeMemoryLimiter()
-  const { makeRedisLimiter } = await import('../limits/redis.ts')
+  const { makeRedisLimiter } = await import('../../platform/limits/redis.ts')
   return makeRedisLimiter({ url, log, prefix, countFault })
 }
 
@@ -143,6 +144,8 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
     moved,
     limiter,
     caches,
+    /** Drops what this process has cached of an org. */
+    forget: caches.forget,
     metrics,
     measure,
     /** Called once this process works for somebody. */

@@ -1,6 +1,7 @@
 /** The parts of the service whose health is recorded. */
-import { type Health, makeHealth } from '../health/watch-parts.ts'
-import { readSetting } from '../settings/store.ts'
+
+import { readSetting } from '../../platform/settings/store.ts'
+import { type Health, makeHealth } from '../../reports/health/watch-parts.ts'
 import type { Foundation } from './foundation.ts'
 import type { Sending } from './sending.ts'
 

@@ -1,11 +1,12 @@
 /** Receiving: text messages and emails, their opt-outs and reads. */
-import { makeLongSms } from '../inbound/long-sms.ts'
-import { makeReadInbound } from '../inbound/read.ts'
-import { makeRedactInbound } from '../inbound/retention.ts'
-import { makeTakeEmail } from '../inbound/take-email.ts'
-import { makeTakeSms } from '../inbound/take-sms.ts'
-import type { Messages } from '../messages/open-messages.ts'
-import type { Suppress } from '../suppressions/suppress.ts'
+
+import type { Suppress } from '../../recipients/suppressions/suppress.ts'
+import { makeLongSms } from '../../sending/inbound/long-sms.ts'
+import { makeReadInbound } from '../../sending/inbound/read.ts'
+import { makeRedactInbound } from '../../sending/inbound/retention.ts'
+import { makeTakeEmail } from '../../sending/inbound/take-email.ts'
+import { makeTakeSms } from '../../sending/inbound/take-sms.ts'
+import type { Messages } from '../../sending/messages/open-messages.ts'
 import type { Foundation } from './foundation.ts'
 
 type Needs = { suppress: Suppress; messages: Messages }

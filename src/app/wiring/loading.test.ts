@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 
 const build = new URL('./build.ts', import.meta.url).href
 const serve = new URL('../command/serve.ts', import.meta.url).href
-const openTracer = new URL('../traces/open-tracer.ts', import.meta.url).href
+const openTracer = new URL('../../platform/traces/open-tracer.ts', import.meta.url).href
 
 /** Those of the watched packages that a new process loads while it runs the code. */
 const loadedBy = async (code: string): Promise<string[]> => {

@@ -1,11 +1,11 @@
 import { afterAll, expect, test } from 'vitest'
-import { mail, post } from '../../test/clients/mailer.ts'
-import { startWebhookService, webhookClient } from '../../test/clients/webhook-client.ts'
-import { openDb } from '../db/pool.ts'
-import { statement } from '../db/statement.ts'
-import { silentLog } from '../ground/log.ts'
-import { makeMetrics } from '../http/metrics.ts'
-import { makeRedisLimiter } from '../limits/redis.ts'
+import { mail, post } from '../../../test/clients/mailer.ts'
+import { startWebhookService, webhookClient } from '../../../test/clients/webhook-client.ts'
+import { makeMetrics } from '../../interfaces/http/metrics.ts'
+import { openDb } from '../../platform/db/pool.ts'
+import { statement } from '../../platform/db/statement.ts'
+import { silentLog } from '../../platform/ground/log.ts'
+import { makeRedisLimiter } from '../../platform/limits/redis.ts'
 import { makeMeasurements } from './measurements.ts'
 
 const t = await startWebhookService()

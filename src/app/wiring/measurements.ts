@@ -1,11 +1,12 @@
 /** The metrics of sends, queues, limits and database connections. docs/operations.md explains each of them. */
-import { countMonthsAhead } from '../db/months.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { makeReadQueueAges } from '../health/queue-ages.ts'
-import type { Metrics } from '../http/metrics.ts'
-import type { MeasureHandover } from '../providers/failover.ts'
-import { type AttemptDelivery, succeeded } from '../webhooks/attempt.ts'
+
+import type { Metrics } from '../../interfaces/http/metrics.ts'
+import { countMonthsAhead } from '../../platform/db/months.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { MeasureHandover } from '../../providers/failover.ts'
+import { makeReadQueueAges } from '../../reports/health/queue-ages.ts'
+import { type AttemptDelivery, succeeded } from '../../webhooks/attempt.ts'
 
 const requestBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 const lagBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600]
@@ -53,8 +54,6 @@ export const makeMeasurements = (metrics: Metrics) => {
       },
   }
 }
-
-export type Measurements = ReturnType<typeof makeMeasurements>
 
 /** What is read from the database and its pool on each scrape. */
 export const measureDatabase = (metrics: Metrics, { db, clock }: { db: Db; clock: Clock }): void => {

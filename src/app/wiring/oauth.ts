@@ -1,10 +1,12 @@
 /** The authorization server for clients of the tool protocol. */
-import { makeAuthorize } from '../oauth/authorize.ts'
-import { makeConsent } from '../oauth/consent.ts'
-import { makeEndGrants } from '../oauth/end-grants.ts'
-import { makeIssueTokens } from '../oauth/issue-tokens.ts'
-import { makeRegisterClient } from '../oauth/register-client.ts'
-import { makeSweepOAuth } from '../oauth/retention.ts'
+
+import { makeAuthorize } from '../../people/oauth/authorize.ts'
+import { makeConsent } from '../../people/oauth/consent.ts'
+import { makeEndGrants } from '../../people/oauth/end-grants.ts'
+import { makeIssueTokens } from '../../people/oauth/issue-tokens.ts'
+import { makeListGrants } from '../../people/oauth/list-grants.ts'
+import { makeRegisterClient } from '../../people/oauth/register-client.ts'
+import { makeSweepOAuth } from '../../people/oauth/retention.ts'
 import type { Foundation } from './foundation.ts'
 
 export const makeOAuth = ({ config, db, clock, audit, limiter, baseUrl }: Foundation) => {
@@ -13,6 +15,7 @@ export const makeOAuth = ({ config, db, clock, audit, limiter, baseUrl }: Founda
     authorize,
     register: makeRegisterClient({ db, clock, limiter }),
     issue: makeIssueTokens({ db, clock, audit, maxDays: config.oauthGrantMaxDays }),
+    grants: makeListGrants({ db, clock }),
     endGrants: makeEndGrants({ db, clock, audit }),
     consent: makeConsent({ db, clock, audit, baseUrl: baseUrl.read, refusal: authorize.refusal }),
     sweep: makeSweepOAuth({ db, clock }),

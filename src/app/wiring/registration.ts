@@ -1,30 +1,32 @@
 /** SMS senders: the registry, and brands, campaigns and numbers that are registered with it. */
-import { type GuardedAgent, OutgoingFault } from '../outgoing/guarded.ts'
-import { openSmsRegistries } from '../providers/registry/open-sms-registry.ts'
-import { brandEntry } from '../senders/brands/brand-entry.ts'
-import { makeCorrectBrand } from '../senders/brands/correct-brand.ts'
-import { makeAddBrand } from '../senders/brands/create-brand.ts'
-import { makeRemoveBrand } from '../senders/brands/remove-brand.ts'
-import { makeCampaignEntry } from '../senders/campaigns/campaign-entry.ts'
-import { makeAddCampaign } from '../senders/campaigns/create-campaign.ts'
-import { makeRemoveCampaign } from '../senders/campaigns/remove-campaign.ts'
-import { makeAddPhoneNumber } from '../senders/phone-numbers/create-number.ts'
-import { makeProvisionNumber } from '../senders/phone-numbers/provision-number.ts'
-import { makeRebindNumber } from '../senders/phone-numbers/rebind-number.ts'
-import { makeReleaseNumber } from '../senders/phone-numbers/release-number.ts'
-import { makeAnnounce } from '../senders/registration/announce.ts'
-import { makePollStatus } from '../senders/registration/poll-status.ts'
-import { makeProvisionLimit } from '../senders/registration/provision-limit.ts'
-import { makeReconcile } from '../senders/registration/reconcile.ts'
-import { makeRegisterForm } from '../senders/registration/register-form.ts'
-import { makeSimulateRegistration } from '../senders/simulate-registration.ts'
-import { brandStatements } from '../senders/store/brand-rows.ts'
-import { campaignStatements } from '../senders/store/campaign-rows.ts'
+
+import { megabyte } from '../../platform/ground/units.ts'
+import { type GuardedAgent, OutgoingFault } from '../../platform/outgoing/guarded.ts'
+import { openSmsRegistries } from '../../providers/registry/open-sms-registry.ts'
+import { brandEntry, makeAddBrand, makeCorrectBrand, makeRemoveBrand } from '../../senders/sms/brands/manage-brands.ts'
+import { makeAddCampaign, makeCampaignEntry, makeRemoveCampaign } from '../../senders/sms/campaigns/manage-campaigns.ts'
+import {
+  makeAddPhoneNumber,
+  makeRebindNumber,
+  makeReleaseNumber,
+} from '../../senders/sms/phone-numbers/manage-numbers.ts'
+import { makeProvisionNumber } from '../../senders/sms/phone-numbers/provision-number.ts'
+import { makeAnnounce } from '../../senders/sms/registration/announce.ts'
+import { makePollStatus } from '../../senders/sms/registration/poll-status.ts'
+import { makeProvisionLimit } from '../../senders/sms/registration/provision-limit.ts'
+import {
+  makeReadBrands,
+  makeReadCampaigns,
+  makeReadNumbers,
+} from '../../senders/sms/registration/read-registrations.ts'
+import { makeReconcile } from '../../senders/sms/registration/reconcile.ts'
+import { makeRegisterForm } from '../../senders/sms/registration/register-form.ts'
+import { makeSimulateRegistration } from '../../senders/sms/simulate-registration.ts'
+import { brandStatements } from '../../senders/sms/store/brand-rows.ts'
+import { campaignStatements } from '../../senders/sms/store/campaign-rows.ts'
 import type { Foundation } from './foundation.ts'
 import type { Replacements } from './replacements.ts'
 import type { Sending } from './sending.ts'
-
-const megabyte = 1_048_576
 
 /** Files of customers are fetched through the guarded agent. The registry takes at most 5 MB. */
 const makeFetchEvidence =
@@ -40,8 +42,7 @@ const makeFetchEvidence =
   }
 
 export const makeSmsRegistration = (foundation: Foundation, { agent }: Sending, replacements: Replacements) => {
-  const { config, db, clock, log, limiter, caches, audit, appendEvents } = foundation
-  const { forget } = caches
+  const { config, db, reads, clock, log, limiter, forget, audit, appendEvents } = foundation
   const registries =
     replacements.registries ?? openSmsRegistries({ config, db, clock, log, fetchFile: makeFetchEvidence(agent) })
   const announce = makeAnnounce({ audit, appendEvents })
@@ -54,15 +55,18 @@ export const makeSmsRegistration = (foundation: Foundation, { agent }: Sending, 
   return {
     registries,
     brands: {
+      read: makeReadBrands({ db: reads.db }),
       add: makeAddBrand({ ...shared, register: registerBrand }),
       correct: makeCorrectBrand(shared),
       remove: makeRemoveBrand(shared),
     },
     campaigns: {
+      read: makeReadCampaigns({ db: reads.db }),
       add: makeAddCampaign({ ...shared, register: registerCampaign }),
       remove: makeRemoveCampaign(shared),
     },
     phoneNumbers: {
+      read: makeReadNumbers({ db: reads.db }),
       add: makeAddPhoneNumber({ ...shared, provision }),
       rebind: makeRebindNumber(shared),
       release: makeReleaseNumber(shared),

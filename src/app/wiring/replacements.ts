@@ -1,14 +1,14 @@
 /** Parts of the service that tests and benchmarks replace. */
-import type { hashPassword } from '../accounts/passwords.ts'
-import type { newDkimKey } from '../domains/dkim-key.ts'
-import type { GuardedAgent } from '../outgoing/guarded.ts'
-import type { makeSesIntake } from '../providers/email/ses-notifications.ts'
-import type { ObjectStore } from '../providers/objects/object-store.ts'
-import type { SmsRegistries } from '../providers/registry/open-sms-registry.ts'
-import type { SmsProvider } from '../providers/sms/sms-provider.ts'
-import type { VerifiedFor } from '../scim/directory-accounts.ts'
-import type { EndMemberWork } from '../team/end-membership.ts'
-import type { NotifyOwners } from '../webhooks/record-outcome.ts'
+import type { hashPassword } from '../../customers/accounts/passwords.ts'
+import type { VerifiedFor } from '../../people/scim/directory-accounts.ts'
+import type { EndMemberWork } from '../../people/team/end-membership.ts'
+import type { GuardedAgent } from '../../platform/outgoing/guarded.ts'
+import type { makeSesIntake } from '../../providers/email/ses-notifications.ts'
+import type { ObjectStore } from '../../providers/objects/object-store.ts'
+import type { SmsRegistries } from '../../providers/registry/open-sms-registry.ts'
+import type { SmsProvider } from '../../providers/sms/sms-provider.ts'
+import type { newDkimKey } from '../../senders/domains/dkim-key.ts'
+import type { NotifyOwners } from '../../webhooks/record-outcome.ts'
 
 export type Replacements = {
   /** Checks every response against the schema of its route. */

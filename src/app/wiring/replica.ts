@@ -1,13 +1,13 @@
 /** Reads from a replica: its connections, its watch, and the marks of writes. */
 import { randomBytes } from 'node:crypto'
-import { type Db, openDb } from '../db/pool.ts'
-import type { Config } from '../ground/config/config.ts'
-import type { Log } from '../ground/log.ts'
-import type { Metrics } from '../http/metrics.ts'
-import type { Peers } from '../processes/peers.ts'
-import { makeReads, type Reads, readsFromPrimary } from '../replica/reads.ts'
-import { watchNameOf, watchReplica } from '../replica/watch-replica.ts'
-import { makeMemoryMarks, type WriteMarks } from '../replica/write-marks.ts'
+import type { Metrics } from '../../interfaces/http/metrics.ts'
+import { type Db, openDb } from '../../platform/db/pool.ts'
+import type { Config } from '../../platform/ground/config/config.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import type { Peers } from '../../platform/processes/peers.ts'
+import { makeReads, type Reads, readsFromPrimary } from '../../platform/replica/reads.ts'
+import { watchNameOf, watchReplica } from '../../platform/replica/watch-replica.ts'
+import { makeMemoryMarks, type WriteMarks } from '../../platform/replica/write-marks.ts'
 
 type Needs = {
   config: Config
@@ -23,7 +23,7 @@ const watchMs = 2_000
 const openMarks = async (config: Config, log: Log, peers: Peers | undefined): Promise<WriteMarks> => {
   const { redisUrl: url, redisPrefix: prefix } = config
   if (url === undefined) return peers?.marks ?? makeMemoryMarks()
-  const { makeRedisMarks } = await import('../replica/redis-marks.ts')
+  const { makeRedisMarks } = await import('../../platform/replica/redis-marks.ts')
   return makeRedisMarks({ url, log, prefix })
 }
 

@@ -1,69 +1,49 @@
 /** Sending: domains, templates, tracking, suppressions, providers, the message pipeline, and one-time codes. */
-import { makeFollowJobs } from '../blasts/follow-jobs.ts'
-import { heldUntil } from '../blasts/hold-rows.ts'
-import { makeCheckDomains } from '../domains/check.ts'
-import { dkimKeyContext, newDkimKey } from '../domains/dkim-key.ts'
-import { makeCheckDns } from '../domains/dns.ts'
-import { makeKeepIdentities } from '../domains/identities.ts'
-import { makeManageDomains } from '../domains/manage.ts'
-import { makeSenders } from '../domains/sender.ts'
-import { makeServiceDkim, signServiceMail } from '../domains/service-dkim.ts'
-import { plainReturnPath } from '../messages/email/email-draft.ts'
-import { makeReturnPathOf } from '../messages/email/return-path.ts'
-import { makeReturnTokens } from '../messages/email/return-token.ts'
-import { openMessages } from '../messages/open-messages.ts'
-import { makeSmsGeo } from '../orgs/sms-geo.ts'
-import { makeGuardedAgent } from '../outgoing/guarded.ts'
-import { openDomainIdentities, openEmailProvider } from '../providers/email/open-email-provider.ts'
-import { makeOutbox } from '../providers/outbox/local-outbox.ts'
-import { openSmsProvider } from '../providers/sms/open-sms-provider.ts'
-import { makeResolveDlt } from '../senders/resolve-dlt.ts'
-import { makeSmsSenders } from '../senders/sms-senders.ts'
-import { makeSuppress } from '../suppressions/suppress.ts'
-import { makeRenderTemplates } from '../templates/render.ts'
-import { makeCountHits } from '../tracking/count.ts'
-import { makeLinks } from '../tracking/links.ts'
-import { makeTokens } from '../tracking/tokens.ts'
-import { openVerifications } from '../verifications/open-verifications.ts'
+
+import { makeSmsGeo } from '../../customers/orgs/sms-geo.ts'
+import { makeGuardedAgent } from '../../platform/outgoing/guarded.ts'
+import { openDomainIdentities, openEmailProvider } from '../../providers/email/open-email-provider.ts'
+import { makeOutbox } from '../../providers/outbox/local-outbox.ts'
+import { openSmsProvider } from '../../providers/sms/open-sms-provider.ts'
+import { makeSuppress } from '../../recipients/suppressions/suppress.ts'
+import { makeCheckDomains } from '../../senders/domains/check.ts'
+import { dkimKeyContext, newDkimKey } from '../../senders/domains/dkim-key.ts'
+import { makeCheckDns } from '../../senders/domains/dns.ts'
+import { makeKeepIdentities } from '../../senders/domains/identities.ts'
+import { makeManageDomains } from '../../senders/domains/manage.ts'
+import { makeSenders } from '../../senders/domains/sender.ts'
+import { makeServiceDkim, signServiceMail } from '../../senders/domains/service-dkim.ts'
+import { makeResolveDlt } from '../../senders/sms/resolve-dlt.ts'
+import { makeSmsSenders } from '../../senders/sms/sms-senders.ts'
+import { makeFollowJobs } from '../../sending/blasts/follow-jobs.ts'
+import { heldUntil } from '../../sending/blasts/hold-rows.ts'
+import { plainReturnPath } from '../../sending/messages/email/email-draft.ts'
+import { makeReturnPathOf } from '../../sending/messages/email/return-path.ts'
+import { makeReturnTokens } from '../../sending/messages/email/return-token.ts'
+import { openMessages } from '../../sending/messages/open-messages.ts'
+import { makeRenderTemplates } from '../../sending/templates/render.ts'
+import { makeCountHits } from '../../sending/tracking/count.ts'
+import { makeLinks } from '../../sending/tracking/links.ts'
+import { makeTokens } from '../../sending/tracking/tokens.ts'
+import { openVerifications } from '../../sending/verifications/open-verifications.ts'
 import type { Foundation } from './foundation.ts'
 import { makeInbound } from './inbound.ts'
 import type { Platform } from './platform.ts'
 import type { Replacements } from './replacements.ts'
 
 const makeDomains = (foundation: Foundation, replacements: Replacements) => {
-  const { config, db, clock, log, limiter, caches, vault, audit, appendEvents } = foundation
+  const { config, db, reads, log, caches, vault } = foundation
   const { serviceDomain } = config
-  const { forget, trusted } = caches
+  const { trusted } = caches
   /** The local provider accepts any domain, and its DNS records count as published. */
   const simulated = config.emailProviders.includes('local')
   const mailHosts = { serviceDomain, ses: config.emailProviders.includes('ses') }
   const provider = openDomainIdentities(config)
   const identities = provider && makeKeepIdentities({ identities: provider, db, vault, log })
-  const check = makeCheckDomains({
-    db,
-    clock,
-    log,
-    audit,
-    appendEvents,
-    hosts: mailHosts,
-    identities,
-    simulated,
-    forget,
-    checkDns: makeCheckDns({ servers: config.dnsServers }),
-  })
-  const manage = makeManageDomains({
-    db: foundation.reads.db,
-    clock,
-    audit,
-    appendEvents,
-    check,
-    limiter,
-    vault,
-    serviceDomain,
-    identities,
-    forget,
-    newKey: replacements.newDkimKey ?? newDkimKey,
-  })
+  const checkDns = makeCheckDns({ servers: config.dnsServers })
+  const check = makeCheckDomains({ ...foundation, hosts: mailHosts, identities, simulated, checkDns })
+  const newKey = replacements.newDkimKey ?? newDkimKey
+  const manage = makeManageDomains({ ...foundation, db: reads.db, check, serviceDomain, identities, newKey })
   const open = (sealed: string, domainId: string) => vault.open(sealed, dkimKeyContext(domainId))
   const senders = caches.add(makeSenders({ db, trusted, serviceDomain, ownReturnPaths: !mailHosts.ses, open }))
   return {
@@ -87,7 +67,7 @@ const makeTracking = ({ config, db, clock, baseUrl, announcer }: Foundation) => 
 }
 
 export const makeSending = (foundation: Foundation, { usage }: Platform, replacements: Replacements) => {
-  const { config, db, clock, log, caches, metrics, measure, audit, appendEvents, idempotency } = foundation
+  const { config, db, clock, log, caches, metrics, measure, appendEvents } = foundation
   const { serviceDomain, dnsServers, webhookAllowInsecure: allowInsecure } = config
   const domains = makeDomains(foundation, replacements)
   const tracking = makeTracking(foundation)
@@ -105,11 +85,8 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
   })
   const returnTokens = makeReturnTokens({ masterKey: config.masterKey, previous: config.masterKeyPrevious })
   const configured = openSmsProvider({
-    config,
-    db,
+    ...foundation,
     outbox,
-    clock,
-    log,
     measure: measure.handover,
     // Receipts and inbound messages arrive only after the connection is open, and the modules exist by then.
     report: (notification) => verifications.outcomes.take(notification),
@@ -121,15 +98,10 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
   const smsProvider = replacements.smsProvider ?? configured
   const followJobs = makeFollowJobs({ db, clock, log, appendEvents })
   const messages = openMessages({
-    db,
+    ...foundation,
     readDb: foundation.reads.db,
-    clock,
-    log,
     usage,
-    audit,
-    appendEvents,
     announce: foundation.announcer.announce,
-    idempotency,
     templates,
     senders: domains.senders,
     links: tracking.links,
@@ -150,9 +122,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
   })
   const inbound = makeInbound(foundation, { suppress, messages })
   const verifications = openVerifications({
-    db,
-    clock,
-    log,
+    ...foundation,
     usage,
     suppress,
     messages,

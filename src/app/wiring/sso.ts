@@ -1,12 +1,14 @@
 /** Single sign-on of orgs: settings, email domains, SAML and OpenID Connect. */
-import { makeEmailDomains } from '../sso/email-domains.ts'
-import { makeLookUpTxt } from '../sso/look-up-txt.ts'
-import { makeManageSso } from '../sso/manage-sso.ts'
-import { makeOidcSignIn } from '../sso/oidc/oidc-sign-in.ts'
-import { makeResponseVerifier } from '../sso/saml/response-verifier.ts'
-import { makeSamlKey } from '../sso/saml/service-key.ts'
-import { makeSamlSignIn } from '../sso/saml-sign-in.ts'
-import { makeSignInToOrg } from '../sso/sign-in-to-org.ts'
+
+import { makeEmailDomains } from '../../people/sso/email-domains.ts'
+import { makeFindConnection } from '../../people/sso/find-connection.ts'
+import { makeLookUpTxt } from '../../people/sso/look-up-txt.ts'
+import { makeManageSso } from '../../people/sso/manage-sso.ts'
+import { makeOidcSignIn } from '../../people/sso/oidc/oidc-sign-in.ts'
+import { makeResponseVerifier } from '../../people/sso/saml/response-verifier.ts'
+import { makeSamlKey } from '../../people/sso/saml/service-key.ts'
+import { makeSamlSignIn } from '../../people/sso/saml-sign-in.ts'
+import { makeSignInToOrg } from '../../people/sso/sign-in-to-org.ts'
 import type { Foundation } from './foundation.ts'
 import type { People } from './people.ts'
 import type { Sending } from './sending.ts'
@@ -22,6 +24,7 @@ export const makeSso = (foundation: Foundation, people: People, { agent }: Sendi
   return {
     throttle,
     domains,
+    connections: makeFindConnection({ db }),
     samlKey,
     manage: makeManageSso({ db, clock, audit, vault, agent, allowInsecure: config.webhookAllowInsecure }),
     saml: makeSamlSignIn({ db, clock, baseUrl: baseUrl.read, key: samlKey, verifier, signInToOrg }),

@@ -1,24 +1,21 @@
 /** Members, invitations, orgs and accounts, as people manage them in the dashboard. */
-import { makeDeleteLog } from '../audit/delete-log.ts'
-import { makeEraseActorWithin } from '../audit/erase-actor.ts'
-import { cancelJobsOfOrg } from '../blasts/store/job-rows.ts'
-import { stopJobsOfOrg } from '../exports/store/export-job-rows.ts'
-import { assignedNumbers } from '../senders/store/phone-number-rows.ts'
-import { endSsoOfOrg } from '../sso/end-sso.ts'
-import { makeAnswerInvitation } from '../team/answer-invitation.ts'
-import { makeBeginOrg } from '../team/begin-org.ts'
-import { makeDeleteAccount } from '../team/delete-account.ts'
-import { makeCloseOrg, makeDeleteOrg } from '../team/delete-org.ts'
-import { makeEndMembership } from '../team/end-membership.ts'
-import { makeMailInvitation } from '../team/invitation-mail.ts'
-import { makeLeaveOrgs } from '../team/leave-orgs.ts'
-import { makeLeaveTeam } from '../team/leave-team.ts'
-import { makeManageInvitations } from '../team/manage-invitations.ts'
-import { makeManageOrgs } from '../team/manage-orgs.ts'
-import { makeManageTeam } from '../team/manage-team.ts'
-import { makePurgeOrgs } from '../team/purge-orgs.ts'
-import { makeMovePointer, makeTransferOwnership } from '../team/transfer-ownership.ts'
-import { deleteEndpointsOfOrg } from '../webhooks/store/endpoint-rows.ts'
+
+import { makeDeleteLog } from '../../journal/audit/delete-log.ts'
+import { makeEraseActorWithin } from '../../journal/audit/erase-actor.ts'
+import { endSsoOfOrg } from '../../people/sso/manage-sso.ts'
+import { makeAnswerInvitation } from '../../people/team/answer-invitation.ts'
+import { makeDeleteAccount, makeLeaveOrgs } from '../../people/team/delete-account.ts'
+import { makeCloseOrg, makeDeleteOrg } from '../../people/team/delete-org.ts'
+import { makeEndMembership, makeLeaveTeam } from '../../people/team/end-membership.ts'
+import { makeMailInvitation, makeManageInvitations } from '../../people/team/manage-invitations.ts'
+import { makeBeginOrg, makeManageOrgs } from '../../people/team/manage-orgs.ts'
+import { makeListTeam, makeManageTeam } from '../../people/team/manage-team.ts'
+import { makePurgeOrgs } from '../../people/team/purge-orgs.ts'
+import { makeMovePointer, makeTransferOwnership } from '../../people/team/transfer-ownership.ts'
+import { stopJobsOfOrg } from '../../reports/exports/store/export-job-rows.ts'
+import { assignedNumbers } from '../../senders/sms/store/phone-number-rows.ts'
+import { cancelJobsOfOrg } from '../../sending/blasts/store/job-rows.ts'
+import { deleteEndpointsOfOrg } from '../../webhooks/store/endpoint-rows.ts'
 import type { BillingModule } from './billing.ts'
 import type { Exports } from './exports.ts'
 import type { Foundation } from './foundation.ts'
@@ -68,7 +65,7 @@ const makeRelease = ({ foundation, sending, senders, exports }: Needs) => [
 
 export const makeTeam = (needs: Needs) => {
   const { foundation, platform, people, sending, replacements } = needs
-  const { config, db, clock, log, audit, limiter, caches, baseUrl } = foundation
+  const { config, db, reads, clock, log, audit, limiter, forget, baseUrl } = foundation
   const { auditSecrets: secrets } = config
   const cutover = config.auditCutover.at
   const shared = { db, clock, log, audit, limiter }
@@ -93,13 +90,14 @@ export const makeTeam = (needs: Needs) => {
   const mail = makeMailInvitation({ handOver: people.mail, baseUrl: baseUrl.read })
   return {
     endMembership,
+    list: makeListTeam({ db: reads.db }),
     members: makeManageTeam({ ...shared, endMembership }),
     leave: makeLeaveTeam({ db, endMembership }),
     invitations: makeManageInvitations({ ...shared, mail }),
     answer: makeAnswerInvitation({ ...shared, join: people.join }),
     transfer: makeTransferOwnership({ db, movePointer }),
     orgs: makeManageOrgs({ ...shared, beginOrg: makeBeginOrg(shared) }),
-    deleteOrg: makeDeleteOrg({ db, close, forget: caches.forget }),
+    deleteOrg: makeDeleteOrg({ db, close, forget }),
     deleteAccount: makeDeleteAccount({
       ...shared,
       throttle: people.throttle,

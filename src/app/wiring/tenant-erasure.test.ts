@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { tenantClient } from '../../test/clients/tenant-client.ts'
-import { startTestService } from '../../test/service/service.ts'
-import type { Tx } from '../db/pool.ts'
-import { newId } from '../ground/ids.ts'
+import { tenantClient } from '../../../test/clients/tenant-client.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import type { Tx } from '../../platform/db/pool.ts'
+import { newId } from '../../platform/ground/ids.ts'
 import { tenantErasureSteps } from './tenant-erasure.ts'
 
 const t = await startTestService()

@@ -1,26 +1,27 @@
 /** What the erasure of a tenant deletes or redacts, one step for each kind of row. */
-import { eraseTenantAudiences } from '../audiences/store/audience-rows.ts'
-import { eraseTenantContacts } from '../audiences/store/contact-rows.ts'
-import { eraseTenantSenderNames } from '../blasts/store/job-rows.ts'
-import { eraseTenantSubjects } from '../blasts/store/winner-rows.ts'
-import type { Statement } from '../db/statement.ts'
-import { eraseTenantOutbox } from '../events/store.ts'
-import { eraseTenantClaims } from '../idempotency/store.ts'
-import { eraseTenantSmsParts } from '../inbound/store/sms-parts.ts'
-import { eraseTenantInbound } from '../inbound/store.ts'
-import { eraseTenantOutboxMails } from '../providers/outbox/store.ts'
-import { eraseTenantReceipts } from '../providers/sms/smpp/store.ts'
+
+import type { ErasureStep } from '../../customers/tenants/erase.ts'
+import { eraseTenantOutbox } from '../../journal/events/store.ts'
+import type { Statement } from '../../platform/db/statement.ts'
+import { eraseTenantClaims } from '../../platform/idempotency/store.ts'
+import { eraseTenantOutboxMails } from '../../providers/outbox/store.ts'
+import { eraseTenantReceipts } from '../../providers/sms/smpp/store.ts'
+import { eraseTenantAudiences } from '../../recipients/audiences/store/audience-rows.ts'
+import { eraseTenantContacts } from '../../recipients/audiences/store/contact-rows.ts'
+import { eraseTenantSuppressions } from '../../recipients/suppressions/store.ts'
 import {
   eraseTenantPoolRecipients,
   eraseTenantPools,
   eraseTenantRecipients,
   freeTenantSenders,
-} from '../senders/store/pool-rows.ts'
-import { eraseTenantSuppressions } from '../suppressions/store.ts'
-import { eraseTenantTemplates } from '../templates/store.ts'
-import type { ErasureStep } from '../tenants/erase.ts'
-import { eraseTenantDeliveries } from '../webhooks/store/delivery-rows.ts'
-import { eraseTenantEndpoints } from '../webhooks/store/endpoint-rows.ts'
+} from '../../senders/sms/store/pool-rows.ts'
+import { eraseTenantSenderNames } from '../../sending/blasts/store/job-rows.ts'
+import { eraseTenantSubjects } from '../../sending/blasts/store/winner-rows.ts'
+import { eraseTenantInbound } from '../../sending/inbound/store/inbound-rows.ts'
+import { eraseTenantSmsParts } from '../../sending/inbound/store/sms-part-rows.ts'
+import { eraseTenantTemplates } from '../../sending/templates/store.ts'
+import { eraseTenantDeliveries } from '../../webhooks/store/delivery-rows.ts'
+import { eraseTenantEndpoints } from '../../webhooks/store/endpoint-rows.ts'
 import type { Sending } from './sending.ts'
 
 const uncounted = (statement: Statement<{ orgId: string; tenantId: string; limit: number }, never>): ErasureStep => ({

@@ -1,42 +1,18 @@
 /** Background work: the scheduler, webhook delivery, the audit chain, and recurring tasks. */
-import { makeRollUp } from '../analytics/roll-up.ts'
-import { makeEnsureMonths } from '../db/months.ts'
-import { inSpan, type SpanOptions } from '../ground/tracing.ts'
-import type { Health } from '../health/watch-parts.ts'
-import { makeSweepReceipts } from '../providers/sms/smpp/retention.ts'
-import { makePollDlt } from '../senders/dlt/poll-dlt.ts'
-import { makeSweepSignIn } from '../signin/retention.ts'
-import { makeSweepSso } from '../sso/retention.ts'
-import { makeClaimLoop } from '../worker/claim-loop.ts'
-import { makeJobLoop } from '../worker/job-loop.ts'
-import { makeLinkLoop } from '../worker/link-audit.ts'
-import { makeRecurring } from '../worker/recurring.ts'
-import { makeRollUpLoop } from '../worker/roll-up-loop.ts'
-import { startWhenAvailable } from '../worker/start-when-available.ts'
-import { makeTasks } from '../worker/tasks.ts'
-import { makeWakeOnEvents } from '../worker/wake-on-events.ts'
-import type { BillingModule } from './billing.ts'
-import type { WebhookDelivery } from './delivery.ts'
-import type { Exports } from './exports.ts'
-import type { Foundation } from './foundation.ts'
-import type { OAuth } from './oauth.ts'
-import type { Platform } from './platform.ts'
-import type { SmsRegistration } from './registration.ts'
-import type { Sending } from './sending.ts'
-import type { Team } from './team.ts'
 
-type Needs = {
-  foundation: Foundation
-  platform: Platform
-  sending: Sending
-  delivery: WebhookDelivery
-  senders: SmsRegistration
-  team: Team
-  billing: BillingModule
-  exports: Exports
-  health: Health
-  oauth: OAuth
-}
+import { makeClaimLoop, makePassLoop } from '../../interfaces/worker/claim-loop.ts'
+import { makeRecurring } from '../../interfaces/worker/recurring.ts'
+import { startWhenAvailable } from '../../interfaces/worker/start-when-available.ts'
+import { makeTasks } from '../../interfaces/worker/tasks.ts'
+import { makeWakeOnEvents } from '../../interfaces/worker/wake-on-events.ts'
+import { makeSweepSignIn } from '../../people/signin/retention.ts'
+import { makeSweepSso } from '../../people/sso/retention.ts'
+import { makeEnsureMonths } from '../../platform/db/months.ts'
+import { inSpan, type SpanOptions } from '../../platform/ground/tracing.ts'
+import { makeSweepReceipts } from '../../providers/sms/smpp/retention.ts'
+import { makeRollUp } from '../../reports/analytics/roll-up.ts'
+import { makePollDlt } from '../../senders/sms/dlt/poll-dlt.ts'
+import type { ServiceParts } from './service-parts.ts'
 
 const scheduledSpan = ({ id, org_id, channel }: { id: string; org_id: string; channel: string }): SpanOptions => ({
   kind: 'consumer',
@@ -44,9 +20,9 @@ const scheduledSpan = ({ id, org_id, channel }: { id: string; org_id: string; ch
   fields: { 'tidings.message_id': id, 'tidings.org_id': org_id, 'tidings.channel': channel },
 })
 
-export const makeWorker = (needs: Needs) => {
-  const { foundation, platform, sending, delivery, senders, team, billing, exports, health, oauth } = needs
-  const { config, url, db, clock, log, caches, appendEvents, announcer, idempotency, measure } = foundation
+export const makeWorker = (parts: ServiceParts) => {
+  const { foundation, platform, sending, delivery, senders, team, billing, exports, health, oauth } = parts
+  const { config, url, db, clock, log, announcer, idempotency, measure } = foundation
   const { chain, pruneAudit } = platform
   const { messages, checkDomains, countHits, followJobs } = sending
   const { webhooks, deliveries } = delivery
@@ -93,18 +69,19 @@ export const makeWorker = (needs: Needs) => {
     health,
     pollStatus: senders.pollStatus,
     reconcile: senders.reconcile,
-    pollDlt: makePollDlt({
-      db,
-      clock,
-      appendEvents,
-      simulated: config.smsProviders.includes('local'),
-      forget: caches.forget,
-    }),
+    pollDlt: makePollDlt({ ...foundation, simulated: config.smsProviders.includes('local') }),
   })
   const recurring = makeRecurring({ url, log, tasks })
-  const linking = makeLinkLoop({ chain, log })
-  const jobs = makeJobLoop({ jobs: followJobs, log })
-  const rollingUp = makeRollUpLoop({ rollUp, log })
+  const loops = [
+    // Links new audit entries into their chains.
+    makePassLoop({ name: 'audit chain', log, pass: chain.link }),
+    // Ends jobs after their last message, and chooses subjects when they are due.
+    makePassLoop({ name: 'jobs', log, pass: followJobs.pass }),
+    // Adds what happened to messages to their figures, so that reads find little that is not added yet.
+    makePassLoop({ name: 'analytics', log, pass: rollUp.run }),
+    scheduling,
+    webhooks,
+  ]
   const wakeOnEvents = makeWakeOnEvents({ db, log, announcer, wake: webhooks.wakeFanOut })
   const stopping = new AbortController()
   let running = false
@@ -113,11 +90,7 @@ export const makeWorker = (needs: Needs) => {
     await messages.rescheduleLocal()
     await recurring.start()
     await wakeOnEvents.start()
-    linking.start()
-    jobs.start()
-    rollingUp.start()
-    scheduling.start()
-    webhooks.start()
+    for (const loop of loops) loop.start()
     exports.loop.start()
     running = true
   }
@@ -131,15 +104,7 @@ export const makeWorker = (needs: Needs) => {
       return recurring.stop()
     },
     drain: async (): Promise<void> => {
-      await Promise.all([
-        wakeOnEvents.stop(),
-        linking.drain(),
-        jobs.drain(),
-        rollingUp.drain(),
-        scheduling.drain(),
-        webhooks.drain(),
-        exports.drain(),
-      ])
+      await Promise.all([wakeOnEvents.stop(), ...loops.map((loop) => loop.drain()), exports.drain()])
     },
   }
 }

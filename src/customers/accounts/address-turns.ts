@@ -2,7 +2,7 @@
  * Runs work for strangers, a few pieces at a time. Networks take turns, so that one of them cannot keep the others
  * waiting. When too many pieces wait, the newest one of the network with the most gives way to a network with fewer.
  */
-import { countedNetworks } from '../ground/ip-address.ts'
+import { countedNetworks } from '../../platform/ground/ip-address.ts'
 
 export type AddressTurns = <T>(address: string | null, work: () => Promise<T>) => Promise<T>
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { hash, verify } from '@node-rs/argon2'
-import { Failure } from '../ground/errors.ts'
+import { Failure } from '../../platform/ground/errors.ts'
 import { makeAddressTurns } from './address-turns.ts'
 
 /** argon2id with OWASP's recommended parameters: 19 MiB of memory, two iterations, one degree of parallelism. */

@@ -1,6 +1,6 @@
-import type { Audit, AuditEntry } from '../audit/append.ts'
-import type { Tx } from '../db/pool.ts'
-import type { Log } from '../ground/log.ts'
+import type { Audit, AuditEntry } from '../../journal/audit/append.ts'
+import type { Tx } from '../../platform/db/pool.ts'
+import type { Log } from '../../platform/ground/log.ts'
 
 export type PersonalEntry = Omit<AuditEntry, 'orgId' | 'resourceType' | 'resourceId'> & { userId: string }
 

@@ -1,8 +1,8 @@
 /** How long sessions of an org's members may last and how many each may have. The strictest org of a user applies. */
-import type { Actor, Audit } from '../audit/append.ts'
-import type { Db, Runner } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
+import type { Actor, Audit } from '../../journal/audit/append.ts'
+import type { Db, Runner } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
 import { endExcessSessions, findPolicy, findStrictestPolicy, type PolicyRow, setPolicy } from './store/session-rows.ts'
 
 export type SessionPolicy = PolicyRow & { effective: PolicyRow }
@@ -42,14 +42,8 @@ export const makeSessionPolicies = ({ db, clock, audit }: Needs): SessionPolicie
         const changed = former_age !== policy.max_session_age_hours || former_count !== policy.max_sessions_per_user
         if (changed) {
           await tx.rows(endExcessSessions, { orgId, userId: null })
-          await audit(tx, {
-            orgId,
-            actor,
-            action: 'org.session_policy_updated',
-            resourceType: 'org',
-            resourceId: orgId,
-            metadata: policy,
-          })
+          const entry = { orgId, actor, resourceType: 'org', resourceId: orgId, metadata: policy }
+          await audit(tx, { ...entry, action: 'org.session_policy_updated' })
         }
         return read(tx, orgId, userId)
       }),

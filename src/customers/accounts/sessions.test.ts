@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { addMember, addPerson, askWith, memberCookie, signIn } from '../../test/clients/people.ts'
-import { entriesAbout } from '../../test/clients/sign-in-client.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { addMember, addPerson, askWith, memberCookie, signIn } from '../../../test/clients/people.ts'
+import { entriesAbout } from '../../../test/clients/sign-in-client.ts'
+import { startTestService } from '../../../test/service/service.ts'
 import { deviceName } from './device-name.ts'
 
 const t = await startTestService()
@@ -248,7 +248,7 @@ describe('the session policy of an org', () => {
 })
 
 test('cookies are secure when the service is reached over https', async () => {
-  const { makeCookies } = await import('../http/dashboard/cookies.ts')
+  const { makeCookies } = await import('../../interfaces/http/cookies.ts')
   expect(makeCookies(() => true).set('service_session', 'x', 60)).toBe(
     'service_session=x; Max-Age=60; Path=/; HttpOnly; SameSite=Lax; Secure',
   )

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { makeBatcher } from '../db/batch.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { sha256 } from '../ground/crypto.ts'
-import type { Failure } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
+import { makeBatcher } from '../../platform/db/batch.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
+import type { Failure } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import { refusalOf } from './sso-enforcement.ts'
 import {
   endExcessSessions,

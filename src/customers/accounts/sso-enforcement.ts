@@ -1,6 +1,6 @@
 /** Decides who may sign in without the identity provider of their org, and which orgs are open to a session. */
-import type { Runner, Tx } from '../db/pool.ts'
-import { Failure } from '../ground/errors.ts'
+import type { Runner, Tx } from '../../platform/db/pool.ts'
+import { Failure } from '../../platform/ground/errors.ts'
 import { findOrgAccess, listEnforcingOrgs, type OrgAccessRow } from './store/enforcement-rows.ts'
 
 /** Where the person signs in instead. */

@@ -1,14 +1,15 @@
 /** Checks an API key and its access, in a fixed order. HTTP and SMTP use the same checks. */
 
-import type { Clock } from '../ground/clock.ts'
-import { type Code, Failure } from '../ground/errors.ts'
-import { contains, parseIp } from '../ground/ip-address.ts'
-import { andThen, type MaybePromise } from '../ground/maybe-promise.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { type Code, Failure } from '../../platform/ground/errors.ts'
+import { contains, parseIp } from '../../platform/ground/ip-address.ts'
+import { andThen, type MaybePromise } from '../../platform/ground/maybe-promise.ts'
+import { minuteMs } from '../../platform/ground/units.ts'
+import type { BucketState, Limiter, TakeResult } from '../../platform/limits/limiter.ts'
+import { bucketsPerAddress, refusedUntil } from '../../platform/limits/per-address.ts'
 import type { Caller, TenantState } from '../keys/caller.ts'
 import type { Callers } from '../keys/callers.ts'
 import type { ScopeName } from '../keys/scopes.ts'
-import type { BucketState, Limiter, TakeResult } from '../limits/limiter.ts'
-import { bucketsPerAddress, refusedUntil } from '../limits/per-address.ts'
 import { readReference, type TenantsByReference } from '../tenants/by-reference.ts'
 
 export type Admitted = {
@@ -47,7 +48,6 @@ export interface Admission {
   ): MaybePromise<Pick<Admitted, 'caller' | 'newTenantRef'>>
 }
 
-const minute = 60_000
 const failuresPerMinute = 100
 
 const tenantRefusals: Partial<Record<TenantState, Code>> = {
@@ -89,7 +89,7 @@ type Needs = {
 export const makeAdmission = ({ callers, tenants, limiter, clock }: Needs): Admission => {
   const refuse = async (address: string | null, now: number): Promise<never> => {
     // Failed attempts are limited per address. A valid key from the same address is not affected.
-    const limit = { limit: failuresPerMinute, windowMs: minute }
+    const limit = { limit: failuresPerMinute, windowMs: minuteMs }
     const buckets = bucketsPerAddress(address, limit, (network) => `{auth}:${network}`)
     const until = refusedUntil(await limiter?.take(buckets, now))
     if (until !== undefined) throw new Failure('RATE_LIMITED', { retryAfter: (until - now) / 1000 })

@@ -1,9 +1,9 @@
 /** Invalid request bodies: each is rejected with the path of the wrong field, and nothing is written. */
 import { afterAll, expect, test } from 'vitest'
-import { type Body, type KeyClient, keyClient, resetKeyCreationLimit } from '../../test/clients/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
+import { type Body, type KeyClient, keyClient, resetKeyCreationLimit } from '../../../test/clients/key-client.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

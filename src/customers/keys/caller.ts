@@ -1,6 +1,6 @@
-import type { IpRange } from '../ground/ip-address.ts'
-import type { Scope } from '../ground/scope.ts'
-import type { Bucket } from '../limits/limiter.ts'
+import type { IpRange } from '../../platform/ground/ip-address.ts'
+import type { Scope } from '../../platform/ground/scope.ts'
+import type { Bucket } from '../../platform/limits/limiter.ts'
 import type { Plan } from '../orgs/plans.ts'
 import type { ScopeName } from './scopes.ts'
 

@@ -1,11 +1,12 @@
-import { makeBatcher } from '../db/batch.ts'
-import type { Db } from '../db/pool.ts'
-import { makeShortCache } from '../db/short-cache.ts'
-import { sha256 } from '../ground/crypto.ts'
-import { parseRange } from '../ground/ip-address.ts'
-import type { Log } from '../ground/log.ts'
-import type { MaybePromise } from '../ground/maybe-promise.ts'
-import type { Bucket } from '../limits/limiter.ts'
+import { makeBatcher } from '../../platform/db/batch.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { makeShortCache } from '../../platform/db/short-cache.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
+import { parseRange } from '../../platform/ground/ip-address.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
+import { minuteMs } from '../../platform/ground/units.ts'
+import type { Bucket } from '../../platform/limits/limiter.ts'
 import { requestsPerMinute } from '../orgs/plans.ts'
 import type { Caller, TenantState } from './caller.ts'
 import { isKeyShaped, startsLikeKey } from './key-secret.ts'
@@ -13,17 +14,15 @@ import { type CallerRow, findCallers, findKeyEnd, touchKeys } from './store.ts'
 
 const touchEveryMs = 60_000
 
-const minute = 60_000
-
 /** The braces are a Redis hash tag. They keep all buckets of an org on the same cluster node. */
 const bucketsOf = (row: CallerRow): Bucket[] => {
   const org = {
     name: `{${row.org_id}}`,
     limit: row.org_rate ?? requestsPerMinute[row.plan],
-    windowMs: minute,
+    windowMs: minuteMs,
   }
   if (row.rate_limit_per_minute === null) return [org]
-  return [{ name: `{${row.org_id}}:${row.id}`, limit: row.rate_limit_per_minute, windowMs: minute }, org]
+  return [{ name: `{${row.org_id}}:${row.id}`, limit: row.rate_limit_per_minute, windowMs: minuteMs }, org]
 }
 
 const callerOf = (row: CallerRow): Caller => ({
@@ -60,6 +59,38 @@ export interface Callers {
   drained(): Promise<void>
 }
 
+type OnFailure = (error: unknown, keyId: string) => void
+
+/** Records the last uses of keys, or of the grants behind tokens, in the background and at most once a minute each. */
+export const makeLastUses = (db: Db, statement: typeof touchKeys, onFailure: OnFailure) => {
+  const touch = makeBatcher<{ caller: Caller; atMs: number }, void>({
+    name: statement.name,
+    concurrency: 1,
+    run: async (uses) => {
+      await db.change(statement, {
+        orgIds: uses.map((use) => use.caller.orgId),
+        ids: uses.map((use) => use.caller.keyId),
+        at: uses.map((use) => new Date(use.atMs)),
+      })
+      return uses.map(() => undefined)
+    },
+  })
+  const lastTouched = new Map<string, number>()
+  return {
+    record: (caller: Caller, atMs: number): void => {
+      const last = lastTouched.get(caller.keyId)
+      if (last !== undefined && atMs - last < touchEveryMs) return
+      if (lastTouched.size > 50_000) lastTouched.clear()
+      lastTouched.set(caller.keyId, atMs)
+      touch.submit({ caller, atMs }).catch((error) => {
+        lastTouched.delete(caller.keyId)
+        onFailure(error, caller.keyId)
+      })
+    },
+    drained: touch.drained,
+  }
+}
+
 type Needs = { db: Db; log: Log; trusted: () => boolean }
 
 export const makeCallers = ({ db, log, trusted }: Needs): Callers => {
@@ -73,19 +104,7 @@ export const makeCallers = ({ db, log, trusted }: Needs): Callers => {
       return found
     },
   })
-  const touch = makeBatcher<{ caller: Caller; atMs: number }, void>({
-    name: 'keys.touch',
-    concurrency: 1,
-    run: async (uses) => {
-      await db.change(touchKeys, {
-        orgIds: uses.map((use) => use.caller.orgId),
-        ids: uses.map((use) => use.caller.keyId),
-        at: uses.map((use) => new Date(use.atMs)),
-      })
-      return uses.map(() => undefined)
-    },
-  })
-  const lastTouched = new Map<string, number>()
+  const lastUses = makeLastUses(db, touchKeys, (err, key_id) => log.warn({ err, key_id }, 'key last use update failed'))
 
   const unlessExpired = (caller: Caller, atMs: number): Caller | undefined =>
     caller.expiresAt !== null && atMs >= caller.expiresAt ? undefined : caller
@@ -112,20 +131,11 @@ export const makeCallers = ({ db, log, trusted }: Needs): Callers => {
       if (row.revoked_at !== null) return 'revoked'
       return row.expires_at !== null && atMs >= row.expires_at.getTime() ? 'expired' : undefined
     },
-    recordUse: (caller, atMs) => {
-      const last = lastTouched.get(caller.keyId)
-      if (last !== undefined && atMs - last < touchEveryMs) return
-      if (lastTouched.size > 50_000) lastTouched.clear()
-      lastTouched.set(caller.keyId, atMs)
-      touch.submit({ caller, atMs }).catch((error) => {
-        lastTouched.delete(caller.keyId)
-        log.warn({ err: error, key_id: caller.keyId }, 'key last use update failed')
-      })
-    },
+    recordUse: lastUses.record,
     forgetOrg: copies.forgetOrg,
     forgetAll: copies.clear,
     drained: async () => {
-      await Promise.all([lookup.drained(), touch.drained()])
+      await Promise.all([lookup.drained(), lastUses.drained()])
     },
   }
 }

@@ -2,11 +2,11 @@
 import { BlockList } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Body, keyClient, resetKeyCreationLimit } from '../../test/clients/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { type KeyOptions, type Reply, startTestService } from '../../test/service/service.ts'
-import type { Code } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
+import { type Body, keyClient, resetKeyCreationLimit } from '../../../test/clients/key-client.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { type KeyOptions, type Reply, startTestService } from '../../../test/service/service.ts'
+import type { Code } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
 import { type ScopeName, scopes } from './scopes.ts'
 
 const t = await startTestService()

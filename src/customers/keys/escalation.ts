@@ -1,8 +1,9 @@
 /** A key cannot create or update a key, itself included, so that it has more permissions than the caller's key. */
 
-import { Failure } from '../ground/errors.ts'
-import { covers, type IpRange, parseRange } from '../ground/ip-address.ts'
-import type { Environment } from '../ground/scope.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { covers, type IpRange, parseRange } from '../../platform/ground/ip-address.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
+import { assertOwnEnvironment } from '../../platform/ground/scope.ts'
 import type { Caller } from './caller.ts'
 import type { ScopeName } from './scopes.ts'
 
@@ -29,7 +30,7 @@ const withinRanges = (own: readonly IpRange[], requested: readonly string[] | nu
 
 /** Checks environment, tenant and project first, then the restrictions. The order decides which code is returned. */
 export const assertNoEscalation = (caller: Caller, outcome: RequestedKey): void => {
-  if (caller.environment === 'test' && outcome.environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
+  assertOwnEnvironment(caller, outcome.environment)
   if (caller.tenantId !== null && outcome.tenantId !== caller.tenantId) throw new Failure('TENANT_FORBIDDEN')
   if (caller.projectId !== null && outcome.projectId !== caller.projectId) throw new Failure('SCOPE_ESCALATION')
   if (!outcome.scopes.every((scope) => caller.scopes.has(scope))) throw new Failure('SCOPE_ESCALATION')

@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { advance, type Body, keyClient, keyIdOf, resetKeyCreationLimit } from '../../test/clients/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { scopeProbes, senderProbe } from '../../test/service/probes.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { sha256 } from '../ground/crypto.ts'
-import { newId } from '../ground/ids.ts'
+import { advance, type Body, keyClient, keyIdOf, resetKeyCreationLimit } from '../../../test/clients/key-client.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { scopeProbes, senderProbe } from '../../../test/service/probes.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
+import { newId } from '../../platform/ground/ids.ts'
 import { scopes } from './scopes.ts'
 
 const t = await startTestService({ routes: (modules) => [...scopeProbes(), senderProbe(modules)] })

@@ -3,14 +3,18 @@
  * recorded in the audit log.
  */
 
-import type { Actor, Audit } from '../audit/append.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure, type FieldError } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import type { Scope } from '../ground/scope.ts'
+import type { Action } from '../../journal/audit/actions.ts'
+import type { Actor, Audit, AuditEntry } from '../../journal/audit/append.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
+import { Failure, type FieldError } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { isoOrNull } from '../../platform/ground/instant.ts'
+import { assertOwnEnvironment, type Environment, type Scope } from '../../platform/ground/scope.ts'
+import { dayMs, hourMs } from '../../platform/ground/units.ts'
 import { lockOrg } from '../orgs/store.ts'
-import { resourceLimit } from '../usage/plan-limits.ts'
+import { assertWithinPlan } from '../usage/within-plan.ts'
 import type { Caller } from './caller.ts'
 import { assertNoEscalation, type RequestedKey } from './escalation.ts'
 import { mintKey } from './key-secret.ts'
@@ -21,6 +25,8 @@ import {
   findKey,
   insertKey,
   type KeyRow,
+  listKeys,
+  listManagedKeys,
   lockKey,
   lockProject,
   type Origin,
@@ -29,7 +35,6 @@ import {
   updateKey,
 } from './store.ts'
 
-const hour = 3_600_000
 /** The most field errors that one response lists. */
 const maxFieldErrors = 100
 const createdPerHour = 10
@@ -39,8 +44,17 @@ export type KeyOwner = Scope & { keyId: null; userId: string }
 
 export type KeyManager = Caller | KeyOwner
 
+export type KeyFilters = { tenantId: string | null; environment: Environment | null; includeRevoked: boolean }
+
+/** How long people see a key after it is revoked. */
+const revokedShownMs = 90 * dayMs
+
 export interface ManageKeys {
   create(manager: KeyManager, actor: Actor, body: CreateKey): Promise<{ row: KeyRow; key: string }>
+  /** The keys that a key may manage: of its own tenant, project and environment, if it has one. */
+  list(of: Scope, filters: KeyFilters, page: PageAsked): Promise<KeyRow[]>
+  /** For people: with keys that were revoked in the last 90 days. */
+  listForOrg(orgId: string, filters: Omit<KeyFilters, 'includeRevoked'>, page: PageAsked): Promise<KeyRow[]>
   get(scope: Scope, id: string): Promise<KeyRow>
   patch(manager: KeyManager, actor: Actor, id: string, body: PatchKey): Promise<KeyRow>
   revoke(manager: KeyManager, actor: Actor, id: string): Promise<{ id: string; revokedAt: Date }>
@@ -64,7 +78,16 @@ const auditMetadata = (row: KeyRow): Record<string, unknown> => ({
   allowed_domain_ids: row.allowed_domain_ids,
   allowed_cidrs: row.allowed_cidrs,
   rate_limit_per_minute: row.rate_limit_per_minute,
-  expires_at: row.expires_at?.toISOString() ?? null,
+  expires_at: isoOrNull(row.expires_at),
+})
+
+const entryOf = (row: KeyRow, actor: Actor, action: Action, metadata: Record<string, unknown>): AuditEntry => ({
+  orgId: row.org_id,
+  actor,
+  action,
+  resourceType: 'api_key',
+  resourceId: row.id,
+  metadata,
 })
 
 /**
@@ -91,17 +114,14 @@ const assertReferences = async (tx: Tx, orgId: string, body: Partial<CreateKey>)
 /** Checks the plan's limit, then the hourly rate of creation. Only keys that were created count. */
 const assertBelowLimits = async (tx: Tx, orgId: string, at: Date): Promise<void> => {
   const org = await tx.row(lockOrg, { orgId })
-  const counted = await tx.row(countKeys, { orgId, hourAgo: new Date(at.getTime() - hour) })
+  const counted = await tx.row(countKeys, { orgId, hourAgo: new Date(at.getTime() - hourMs) })
   if (!org || !counted) throw new Failure('NOT_FOUND')
-  const limit = resourceLimit['API keys'][org.plan]
-  if (counted.active >= limit) {
-    throw new Failure('PLAN_RESOURCE_LIMIT', { message: `The ${org.plan} plan allows ${limit} API keys.` })
-  }
+  assertWithinPlan(org.plan, 'API keys', counted.active)
   const recent = counted.recent ?? []
   // The next key can be created when this one is more than an hour old.
   const tenthNewest = recent.at(-createdPerHour)
   if (tenthNewest) {
-    const retryAfter = (tenthNewest.getTime() + hour - at.getTime()) / 1000
+    const retryAfter = (tenthNewest.getTime() + hourMs - at.getTime()) / 1000
     throw new Failure('KEY_CREATION_RATE_LIMITED', { retryAfter })
   }
 }
@@ -112,10 +132,13 @@ const expiryOf = (days: number | null | undefined, at: Date): Date | null =>
   days === null || days === undefined ? null : new Date(at.getTime() + days * 86_400_000)
 
 /** A tenant or project key can manage only keys of that tenant or project, and a test key only test keys. */
-const assertInReach = (scope: Scope, row: KeyRow): void => {
+const lockInReach = async (tx: Tx, scope: Scope, id: string): Promise<KeyRow> => {
+  const row = await tx.row(lockKey, { orgId: scope.orgId, id })
+  if (!row) throw new Failure('NOT_FOUND')
   if (scope.projectId !== null && row.project_id !== scope.projectId) throw new Failure('NOT_FOUND')
   if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
-  if (scope.environment === 'test' && row.environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
+  assertOwnEnvironment(scope, row.environment)
+  return row
 }
 
 /** How a key was created, and by which user. A key has no user. */
@@ -152,36 +175,41 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
     create: async (manager, actor, body) => {
       const at = clock.now()
       const outcome = outcomeOfCreate(manager, body, at)
-      const { key, hash, prefix, lastFour } = mintKey(outcome.environment)
+      const { key, ...minted } = mintKey(outcome.environment)
       const id = newId('key', at.getTime())
       const row = await db.tx(async (tx) => {
         // Escalation is checked before references, so that a restricted key cannot find out what else exists.
         if (manager.keyId !== null) assertNoEscalation(manager, outcome)
         await assertReferences(tx, manager.orgId, body)
         await assertBelowLimits(tx, manager.orgId, at)
-        const created = await tx.row(insertKey, {
-          orgId: manager.orgId,
-          id,
-          hash,
-          name: body.name,
-          environment: outcome.environment,
-          prefix,
-          lastFour,
-          scopes: [...outcome.scopes],
-          tenantId: outcome.tenantId,
-          projectId: outcome.projectId,
-          allowedDomainIds: outcome.allowedDomainIds as string[] | null,
-          allowedCidrs: outcome.allowedCidrs as string[] | null,
-          ratePerMinute: outcome.ratePerMinute,
-          expiresAt: outcome.expiresAt,
-          ...creationOf(manager),
-          at,
-        })
-        const entry = { orgId: manager.orgId, actor, resourceType: 'api_key', resourceId: id }
-        await audit(tx, { ...entry, action: 'api_key.created', metadata: auditMetadata(created as KeyRow) })
-        return created as KeyRow
+        const named = { orgId: manager.orgId, id, name: body.name, at }
+        const values = { ...outcome, ...minted, ...named, ...creationOf(manager) }
+        const created = (await tx.row(insertKey, values)) as KeyRow
+        await audit(tx, entryOf(created, actor, 'api_key.created', auditMetadata(created)))
+        return created
       })
       return { row, key }
+    },
+
+    list: async ({ orgId, tenantId, projectId, environment }, filters, page) => {
+      if (tenantId !== null && filters.tenantId !== null && filters.tenantId !== tenantId) {
+        throw new Failure('TENANT_FORBIDDEN')
+      }
+      // A test key sees only test keys, even if the query requests live ones.
+      if (environment === 'test' && filters.environment === 'live') return []
+      return db.rows(listManagedKeys, {
+        orgId,
+        projectId,
+        includeRevoked: filters.includeRevoked,
+        tenantId: tenantId ?? filters.tenantId,
+        environment: environment === 'test' ? 'test' : filters.environment,
+        ...keysetOf(page),
+      })
+    },
+
+    listForOrg: (orgId, filters, page) => {
+      const revokedSince = new Date(clock.millis() - revokedShownMs)
+      return db.rows(listKeys, { orgId, ...filters, revokedSince, ...keysetOf(page) })
     },
 
     get: async (scope, id) => {
@@ -198,29 +226,16 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
     patch: async (manager, actor, id, body) => {
       const at = clock.now()
       const changed = await db.tx(async (tx) => {
-        const row = await tx.row(lockKey, { orgId: manager.orgId, id })
-        if (!row) throw new Failure('NOT_FOUND')
-        assertInReach(manager, row)
+        const row = await lockInReach(tx, manager, id)
         if (row.revoked_at) throw new Failure('KEY_REVOKED')
         if (Object.keys(body).length === 0) return row
         const outcome = outcomeOfPatch(row, body, at)
         if (manager.keyId !== null) assertNoEscalation(manager, outcome)
         await assertReferences(tx, manager.orgId, body)
-        const after = (await tx.row(updateKey, {
-          orgId: manager.orgId,
-          id,
-          name: body.name ?? row.name,
-          scopes: [...outcome.scopes],
-          tenantId: outcome.tenantId,
-          allowedDomainIds: outcome.allowedDomainIds as string[] | null,
-          allowedCidrs: outcome.allowedCidrs as string[] | null,
-          ratePerMinute: outcome.ratePerMinute,
-          expiresAt: outcome.expiresAt,
-          at,
-        })) as KeyRow
+        const name = body.name ?? row.name
+        const after = (await tx.row(updateKey, { ...outcome, orgId: manager.orgId, id, name, at })) as KeyRow
         const metadata = { ...auditMetadata(after), changed: Object.keys(body) }
-        const entry = { orgId: manager.orgId, actor, resourceType: 'api_key', resourceId: id }
-        await audit(tx, { ...entry, action: 'api_key.updated', metadata })
+        await audit(tx, entryOf(after, actor, 'api_key.updated', metadata))
         return after
       })
       forget(manager.orgId)
@@ -231,14 +246,11 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
       if (id === manager.keyId) throw new Failure('SELF_REVOKE_FORBIDDEN')
       const at = clock.now()
       const revokedAt = await db.tx(async (tx) => {
-        const row = await tx.row(lockKey, { orgId: manager.orgId, id })
-        if (!row) throw new Failure('NOT_FOUND')
-        assertInReach(manager, row)
+        const row = await lockInReach(tx, manager, id)
         if (row.revoked_at) return row.revoked_at
         const revoked = await tx.row(revokeKey, { orgId: manager.orgId, id, at })
-        const entry = { orgId: manager.orgId, actor, resourceType: 'api_key', resourceId: id }
         const metadata = { name: row.name, environment: row.environment }
-        await audit(tx, { ...entry, action: 'api_key.revoked', metadata })
+        await audit(tx, entryOf(row, actor, 'api_key.revoked', metadata))
         return revoked?.revoked_at ?? at
       })
       forget(manager.orgId)

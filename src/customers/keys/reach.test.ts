@@ -1,9 +1,9 @@
 /** The keys that a key can read and manage: those of its environment, tenant and project. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { type Held, keyClient, keyIdOf, resetKeyCreationLimit } from '../../test/clients/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
+import { type Held, keyClient, keyIdOf, resetKeyCreationLimit } from '../../../test/clients/key-client.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { givenId } from '../ground/bounded-text.ts'
-import { formatRange, parseRange } from '../ground/ip-address.ts'
+import { givenId } from '../../platform/ground/bounded-text.ts'
+import { formatRange, parseRange } from '../../platform/ground/ip-address.ts'
 import { scopes } from './scopes.ts'
 
 /** Longer than any range, with spaces around it. */
@@ -38,24 +38,20 @@ const rate = z.int().min(1).max(6000)
 
 const restrictions = {
   allowed_domain_ids: domainIds
-    .nullable()
-    .optional()
+    .nullish()
     .describe('The ids of the only domains that the key can send from, 1 to 100. `null` allows every domain.'),
   allowed_cidrs: cidrs
-    .nullable()
-    .optional()
+    .nullish()
     .describe(
       'The only IP addresses that can use the key: 1 to 50 addresses or ranges in CIDR notation, IPv4 or IPv6. `null` allows every address.',
     ),
   expires_in_days: days
-    .nullable()
-    .optional()
+    .nullish()
     .describe(
       'Days until the key expires, 1 to 3,650, from the time of this request. `null` for a key without expiry.',
     ),
   rate_limit_per_minute: rate
-    .nullable()
-    .optional()
+    .nullish()
     .describe(
       'Requests per minute for this key, 1 to 6,000, in addition to the limit of your organisation. `null` for no separate limit.',
     ),
@@ -73,12 +69,10 @@ export const CreateKey = z
         '`live` keys send real messages; messages of `test` keys are never delivered. Defaults to the environment of the key that makes the request.',
       ),
     tenant_id: givenId
-      .nullable()
-      .optional()
+      .nullish()
       .describe('The tenant that the key is bound to. Defaults to the tenant of the request, if it acts for one.'),
     project_id: givenId
-      .nullable()
-      .optional()
+      .nullish()
       .describe(
         'The project that the key is bound to. Defaults to the project of the key that makes the request. `null` allows the domains of every project.',
       ),
@@ -105,8 +99,7 @@ export const PatchKey = z
     name: name.optional(),
     scopes: scopeList.optional().describe('What the key is allowed to do. The list replaces the current scopes.'),
     tenant_id: givenId
-      .nullable()
-      .optional()
+      .nullish()
       .describe('The tenant that the key is bound to. `null` makes it a key of the whole organisation.'),
     ...restrictions,
   })

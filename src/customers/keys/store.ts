@@ -1,30 +1,33 @@
-import { statement, unseen } from '../db/statement.ts'
-import type { Environment } from '../ground/scope.ts'
+import { type Column, columns, number, oneOf, type RowOf, text, texts, time } from '../../platform/db/columns.ts'
+import { statement, unseen } from '../../platform/db/statement.ts'
+import { type Keyset, newestPage } from '../../platform/ground/cursor.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 import type { Plan } from '../orgs/plans.ts'
+import type { RequestedKey } from './escalation.ts'
+import type { MintedKey } from './key-secret.ts'
 import type { ScopeName } from './scopes.ts'
 
-export type KeyRow = {
-  org_id: string
-  id: string
-  name: string
-  environment: Environment
-  prefix: string
-  last_four: string
-  scopes: ScopeName[]
-  tenant_id: string | null
-  project_id: string | null
-  allowed_domain_ids: string[] | null
-  allowed_cidrs: string[] | null
-  rate_limit_per_minute: number | null
-  expires_at: Date | null
-  last_used_at: Date | null
-  created_at: Date
-  revoked_at: Date | null
-  created_by: string | null
-}
+const keyColumns = columns({
+  org_id: text,
+  id: text,
+  name: text,
+  environment: oneOf<Environment>(),
+  prefix: text,
+  last_four: text,
+  scopes: texts as Column<ScopeName[]>,
+  tenant_id: text.orNull,
+  project_id: text.orNull,
+  allowed_domain_ids: texts.orNull,
+  allowed_cidrs: texts.orNull,
+  rate_limit_per_minute: number.orNull,
+  expires_at: time.orNull,
+  last_used_at: time.orNull,
+  created_at: time,
+  revoked_at: time.orNull,
+  created_by: text.orNull,
+})
 
-const keyColumns = `org_id, id, name, environment, prefix, last_four, scopes, tenant_id, project_id, allowed_domain_ids,
-  allowed_cidrs, rate_limit_per_minute, expires_at, last_used_at, created_at, revoked_at, created_by`
+export type KeyRow = RowOf<typeof keyColumns>
 
 export type Origin = 'api' | 'dashboard' | 'operator'
 
@@ -40,13 +43,7 @@ export type CallerRow = Pick<
   | 'allowed_cidrs'
   | 'rate_limit_per_minute'
   | 'expires_at'
-> & {
-  ordinal: number
-  plan: Plan
-  org_rate: number | null
-  suspended: boolean
-  tenant_status: string | null
-}
+> & { ordinal: number; plan: Plan; org_rate: number | null; suspended: boolean; tenant_status: string | null }
 
 /** This statement and the next have no org id: the key's hash identifies the org. */
 export const findCallers = statement<{ hashes: Buffer[] }, CallerRow>(
@@ -75,26 +72,11 @@ export const touchKeys = statement<{ orgIds: string[]; ids: string[]; at: Date[]
      and (k.last_used_at is null or k.last_used_at <= u.at - interval '1 minute')`,
 )
 
+type KeyName = { orgId: string; id: string }
+type KeyValues = Omit<RequestedKey, 'scopes'> & { name: string; scopes: readonly string[]; at: Date }
+
 export const insertKey = statement<
-  {
-    orgId: string
-    id: string
-    hash: Buffer
-    name: string
-    environment: Environment
-    prefix: string
-    lastFour: string
-    scopes: string[]
-    tenantId: string | null
-    projectId: string | null
-    allowedDomainIds: string[] | null
-    allowedCidrs: string[] | null
-    ratePerMinute: number | null
-    expiresAt: Date | null
-    origin: Origin
-    createdBy: string | null
-    at: Date
-  },
+  KeyName & KeyValues & MintedKey & { origin: Origin; createdBy: string | null },
   KeyRow
 >(
   'keys.insert',
@@ -110,15 +92,7 @@ export const insertKey = statement<
  * row of the previous page.
  */
 export const listKeys = statement<
-  {
-    orgId: string
-    tenantId: string | null
-    environment: Environment | null
-    revokedSince: Date
-    afterAt: string | null
-    afterId: string | null
-    limit: number
-  },
+  Keyset & { orgId: string; tenantId: string | null; environment: Environment | null; revokedSince: Date },
   KeyRow
 >(
   'keys.list',
@@ -126,13 +100,10 @@ export const listKeys = statement<
    from api_keys
    where org_id = :orgId and (revoked_at is null or revoked_at > :revokedSince)
      and (:tenantId::text is null or tenant_id = :tenantId)
-     and (:environment::text is null or environment = :environment)
-     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
-   order by created_at desc, id desc
-   limit :limit`,
+     and (:environment::text is null or environment = :environment) ${newestPage}`,
 )
 
-export const revokeKey = statement<{ orgId: string; id: string; at: Date }, { revoked_at: Date }>(
+export const revokeKey = statement<KeyName & { at: Date }, { revoked_at: Date }>(
   'keys.revoke',
   `update api_keys set revoked_at = :at, updated_at = :at
    where org_id = :orgId and id = :id and revoked_at is null
@@ -174,31 +145,17 @@ export const lockProject = statement<{ orgId: string; id: string }, { id: string
   'select id from projects where org_id = :orgId and id = :id for key share',
 )
 
-export const findKey = statement<{ orgId: string; id: string }, KeyRow>(
+export const findKey = statement<KeyName, KeyRow>(
   'keys.find',
   `select ${keyColumns} from api_keys where org_id = :orgId and id = :id`,
 )
 
-export const lockKey = statement<{ orgId: string; id: string }, KeyRow>(
+export const lockKey = statement<KeyName, KeyRow>(
   'keys.lock',
   `select ${keyColumns} from api_keys where org_id = :orgId and id = :id for update`,
 )
 
-export const updateKey = statement<
-  {
-    orgId: string
-    id: string
-    name: string
-    scopes: string[]
-    tenantId: string | null
-    allowedDomainIds: string[] | null
-    allowedCidrs: string[] | null
-    ratePerMinute: number | null
-    expiresAt: Date | null
-    at: Date
-  },
-  KeyRow
->(
+export const updateKey = statement<KeyName & Omit<KeyValues, 'environment' | 'projectId'>, KeyRow>(
   'keys.update',
   `update api_keys set name = :name, scopes = :scopes, tenant_id = :tenantId,
      allowed_domain_ids = :allowedDomainIds, allowed_cidrs = :allowedCidrs,
@@ -209,15 +166,12 @@ export const updateKey = statement<
 
 /** Newest first; filters that are null match everything. */
 export const listManagedKeys = statement<
-  {
+  Keyset & {
     orgId: string
     tenantId: string | null
     projectId: string | null
     environment: Environment | null
     includeRevoked: boolean
-    afterAt: string | null
-    afterId: string | null
-    limit: number
   },
   KeyRow
 >(
@@ -226,9 +180,7 @@ export const listManagedKeys = statement<
    where org_id = :orgId
      and (:tenantId::text is null or tenant_id = :tenantId) and (:projectId::text is null or project_id = :projectId)
      and (:environment::text is null or environment = :environment) and (:includeRevoked or revoked_at is null)
-     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
-   order by created_at desc, id desc
-   limit :limit`,
+     ${newestPage}`,
 )
 
 /** In all orgs: a key outlives the membership of the person who created it. */

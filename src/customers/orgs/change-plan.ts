@@ -1,7 +1,7 @@
 /** Changes the plan of an org: the operator's command and the payment provider's callback both do it here. */
-import type { Audit } from '../audit/append.ts'
-import type { Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
+import type { Audit } from '../../journal/audit/append.ts'
+import type { Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
 import { isHigherPlan, type Plan } from './plans.ts'
 import { lockOrg, type OrgRow, setPlan } from './store.ts'
 

@@ -1,8 +1,8 @@
 /** Changes the countries that an org may send text messages to, for the operator's command and the dashboard alike. */
-import type { Actor, Audit } from '../audit/append.ts'
-import type { Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { isCountry } from '../ground/phone-number.ts'
+import type { Actor, Audit } from '../../journal/audit/append.ts'
+import type { Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { isCountry } from '../../platform/ground/phone-number.ts'
 import { setSmsGeo } from './store.ts'
 
 /** Upper-case, sorted and without duplicates, or the codes that are no country. */

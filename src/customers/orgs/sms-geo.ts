@@ -1,8 +1,8 @@
 /** The countries that an org allows text messages to. */
-import type { Db } from '../db/pool.ts'
-import { makeShortCache } from '../db/short-cache.ts'
-import { andThen, type MaybePromise } from '../ground/maybe-promise.ts'
-import { callingCodeOf, isCountry } from '../ground/phone-number.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { makeShortCache } from '../../platform/db/short-cache.ts'
+import { andThen, type MaybePromise } from '../../platform/ground/maybe-promise.ts'
+import { callingCodeOf, isCountry } from '../../platform/ground/phone-number.ts'
 import { findSmsGeo } from './store.ts'
 
 /** Null allows every country. An empty set allows none. */

@@ -1,22 +1,22 @@
-import { type NoParams, statement } from '../db/statement.ts'
+import { columns, number, oneOf, type RowOf, text, time } from '../../platform/db/columns.ts'
+import { type NoParams, statement } from '../../platform/db/statement.ts'
 import type { Plan } from './plans.ts'
 
-export type OrgRow = {
-  id: string
-  name: string
-  slug: string
-  plan: Plan
-  owner_user_id: string | null
-  rate_limit_per_minute: number | null
-  email_monthly: number | null
-  sms_monthly: number | null
-  suspended_at: Date | null
-  suspension_reason: string | null
-  created_at: Date
-}
+const orgColumns = columns({
+  id: text,
+  name: text,
+  slug: text,
+  plan: oneOf<Plan>(),
+  owner_user_id: text.orNull,
+  rate_limit_per_minute: number.orNull,
+  email_monthly: number.orNull,
+  sms_monthly: number.orNull,
+  suspended_at: time.orNull,
+  suspension_reason: text.orNull,
+  created_at: time,
+})
 
-const columns = `id, name, slug, plan, owner_user_id, rate_limit_per_minute, email_monthly, sms_monthly,
-  suspended_at, suspension_reason, created_at`
+export type OrgRow = RowOf<typeof orgColumns>
 
 export type FirstStep = 'verify_domain' | 'add_webhook'
 
@@ -44,13 +44,13 @@ export const setOwner = statement<{ orgId: string; userId: string; at: Date }>(
 
 export const findOrg = statement<{ orgId: string }, OrgRow>(
   'orgs.find',
-  `select ${columns} from orgs where id = :orgId and deleted_at is null`,
+  `select ${orgColumns} from orgs where id = :orgId and deleted_at is null`,
 )
 
 /** Newest first. Ids are in the order of creation. `afterId` is the last org of the previous page. */
 export const listOrgs = statement<{ afterId: string | null; limit: number }, OrgRow>(
   'orgs.list',
-  `select ${columns} from orgs
+  `select ${orgColumns} from orgs
    where deleted_at is null and (:afterId::text is null or id < :afterId)
    order by id desc
    limit :limit`,
@@ -91,7 +91,7 @@ export const setPlan = statement<
      sms_monthly = coalesce(:sms::bigint, case when plan = :plan then sms_monthly end),
      updated_at = :at
    where id = :orgId
-   returning ${columns}`,
+   returning ${orgColumns}`,
 )
 
 /** Serializes creations that a plan limits, so that two concurrent ones cannot both pass the count. */

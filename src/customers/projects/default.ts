@@ -1,5 +1,5 @@
-import type { Db } from '../db/pool.ts'
-import type { MaybePromise } from '../ground/maybe-promise.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
 import { findDefaultProject } from './store.ts'
 
 /** Looks up an org's default project. It is created with the org and never changes, so it is cached without expiry. */

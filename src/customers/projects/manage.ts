@@ -1,12 +1,12 @@
-import { foreignKeyViolation, uniqueViolation } from '../db/faults.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import type { Scope } from '../ground/scope.ts'
-import { slugOf, suffixed } from '../ground/slug.ts'
-import { lockOrg } from '../orgs/store.ts'
-import { resourceLimit } from '../usage/plan-limits.ts'
+import { foreignKeyViolation, uniqueViolation } from '../../platform/db/faults.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { assertOwnEnvironment, type Scope } from '../../platform/ground/scope.ts'
+import { slugOf, withFreeSlug } from '../../platform/ground/slug.ts'
+import { lockWithinPlan } from '../usage/within-plan.ts'
 import type { CreateProject, PatchProject } from './shapes.ts'
 import {
   blockingTables,
@@ -14,12 +14,14 @@ import {
   deleteProject,
   findProject,
   insertProject,
+  listProjects,
   type ProjectRow,
   updateProject,
 } from './store.ts'
 
 export interface ManageProjects {
   create(scope: Scope, body: CreateProject): Promise<ProjectRow>
+  list(of: Pick<Scope, 'orgId' | 'projectId'>, page: PageAsked): Promise<ProjectRow[]>
   get(scope: Scope, id: string): Promise<ProjectRow>
   patch(scope: Scope, id: string, body: PatchProject): Promise<ProjectRow>
   remove(scope: Scope, id: string): Promise<void>
@@ -34,17 +36,19 @@ const blockers = [
   ['verifications', 'One-time codes still belong to this project.'],
 ] as const
 
-/** A test key can change only projects that a test key created. */
-const assertEnvironment = (scope: Scope, row: ProjectRow): void => {
-  if (scope.environment === 'test' && row.created_environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
-}
-
 type Needs = { db: Db; clock: Clock }
 
 export const makeManageProjects = ({ db, clock }: Needs): ManageProjects => {
   const get = async (scope: Scope, id: string): Promise<ProjectRow> => {
     const row = await db.row(findProject, { orgId: scope.orgId, onlyId: scope.projectId, id })
     if (!row) throw new Failure('NOT_FOUND')
+    return row
+  }
+
+  /** A test key can change only projects that a test key created. */
+  const getOwn = async (scope: Scope, id: string): Promise<ProjectRow> => {
+    const row = await get(scope, id)
+    assertOwnEnvironment(scope, row.created_environment)
     return row
   }
 
@@ -57,41 +61,24 @@ export const makeManageProjects = ({ db, clock }: Needs): ManageProjects => {
   }
 
   return {
+    list: ({ orgId, projectId: onlyId }, page) => db.rows(listProjects, { orgId, onlyId, ...keysetOf(page) }),
+
     create: (scope, body) =>
       db.tx(async (tx) => {
-        const org = await tx.row(lockOrg, { orgId: scope.orgId })
-        const counted = await tx.row(countProjects, { orgId: scope.orgId })
-        if (!org || !counted) throw new Failure('NOT_FOUND')
-        const limit = resourceLimit.projects[org.plan]
-        if (counted.n >= limit) {
-          throw new Failure('PLAN_RESOURCE_LIMIT', {
-            message: `The ${org.plan} plan allows ${limit} projects.`,
-          })
-        }
+        await lockWithinPlan(tx, scope.orgId, 'projects', countProjects)
         const at = clock.now()
-        const derived = slugOf(body.name, 'project')
-        for (let tries = 0; tries < 5; tries++) {
-          const slug = body.slug ?? (tries === 0 ? derived : suffixed(derived))
-          const row = await tx.row(insertProject, {
-            orgId: scope.orgId,
-            id: newId('project', at.getTime()),
-            name: body.name,
-            slug,
-            isDefault: false,
-            environment: scope.environment,
-            at,
-          })
-          if (row) return row
-          if (body.slug !== undefined) throw new Failure('PROJECT_SLUG_TAKEN')
-        }
-        throw new Error(`No free slug found for ${derived}`)
+        const id = newId('project', at.getTime())
+        const { name, slug: given } = body
+        const { orgId, environment } = scope
+        return withFreeSlug({ given, derived: slugOf(name, 'project'), taken: 'PROJECT_SLUG_TAKEN' }, (slug) =>
+          tx.row(insertProject, { orgId, id, name, slug, isDefault: false, environment, at }),
+        )
       }),
 
     get,
 
     patch: async (scope, id, body) => {
-      const row = await get(scope, id)
-      assertEnvironment(scope, row)
+      const row = await getOwn(scope, id)
       if (body.name === undefined && body.slug === undefined) return row
       try {
         const { name = null, slug = null } = body
@@ -105,8 +92,7 @@ export const makeManageProjects = ({ db, clock }: Needs): ManageProjects => {
     },
 
     remove: async (scope, id) => {
-      const row = await get(scope, id)
-      assertEnvironment(scope, row)
+      const row = await getOwn(scope, id)
       if (row.is_default) throw new Failure('PROJECT_IS_DEFAULT')
       await assertEmpty(scope.orgId, id)
       try {

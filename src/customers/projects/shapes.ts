@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { patternText } from '../ground/bounded-text.ts'
+import { patternText } from '../../platform/ground/bounded-text.ts'
 
 const slug = patternText(
   /^[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?$/,

@@ -1,28 +1,30 @@
-import { statement } from '../db/statement.ts'
-import type { Environment } from '../ground/scope.ts'
+import { columns, flag, type Given, oneOf, type RowOf, text, time } from '../../platform/db/columns.ts'
+import { statement } from '../../platform/db/statement.ts'
+import { type Keyset, newestPage } from '../../platform/ground/cursor.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 
-export type ProjectRow = {
-  id: string
-  name: string
-  slug: string
-  is_default: boolean
-  created_environment: Environment
-  created_at: Date
-  updated_at: Date
-}
+const projectColumns = columns({
+  id: text,
+  name: text,
+  slug: text,
+  is_default: flag,
+  created_environment: oneOf<Environment>(),
+  created_at: time,
+  updated_at: time,
+})
 
-const columns = 'id, name, slug, is_default, created_environment, created_at, updated_at'
+export type ProjectRow = RowOf<typeof projectColumns>
 
 /** Returns no row if the slug is taken. */
 export const insertProject = statement<
-  { orgId: string; id: string; name: string; slug: string; isDefault: boolean; environment: Environment; at: Date },
+  Given<ProjectRow, 'id' | 'name' | 'slug' | 'is_default'> & { orgId: string; environment: Environment; at: Date },
   ProjectRow
 >(
   'projects.insert',
   `insert into projects (org_id, id, name, slug, is_default, created_environment, created_at, updated_at)
    values (:orgId, :id, :name, :slug, :isDefault, :environment, :at, :at)
    on conflict (org_id, slug) do nothing
-   returning ${columns}`,
+   returning ${projectColumns}`,
 )
 
 export const countProjects = statement<{ orgId: string }, { n: number }>(
@@ -38,19 +40,13 @@ export const findDefaultProject = statement<{ orgId: string }, { id: string }>(
 /** `onlyId` is the project that the caller's key is limited to, or null for a key that reaches all projects. */
 export const findProject = statement<{ orgId: string; onlyId: string | null; id: string }, ProjectRow>(
   'projects.find',
-  `select ${columns} from projects where org_id = :orgId and (:onlyId::text is null or id = :onlyId) and id = :id`,
+  `select ${projectColumns} from projects where org_id = :orgId and (:onlyId::text is null or id = :onlyId) and id = :id`,
 )
 
-export const listProjects = statement<
-  { orgId: string; onlyId: string | null; afterAt: string | null; afterId: string | null; limit: number },
-  ProjectRow
->(
+export const listProjects = statement<Keyset & { orgId: string; onlyId: string | null }, ProjectRow>(
   'projects.list',
-  `select ${columns} from projects
-   where org_id = :orgId and (:onlyId::text is null or id = :onlyId)
-     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
-   order by created_at desc, id desc
-   limit :limit`,
+  `select ${projectColumns} from projects
+   where org_id = :orgId and (:onlyId::text is null or id = :onlyId) ${newestPage}`,
 )
 
 /** Null keeps the current value, so that concurrent updates of different fields are both kept. */
@@ -60,7 +56,7 @@ export const updateProject = statement<
 >(
   'projects.update',
   `update projects set name = coalesce(:name, name), slug = coalesce(:slug, slug), updated_at = :at
-   where org_id = :orgId and id = :id returning ${columns}`,
+   where org_id = :orgId and id = :id returning ${projectColumns}`,
 )
 
 /** Which tables still contain rows of the project. Row counts are deliberately not read. */

@@ -1,12 +1,12 @@
 /** Keys bound to one tenant: what they can reach, and when they are refused. */
 import { afterAll, expect, test } from 'vitest'
-import { keyClient } from '../../test/clients/key-client.ts'
-import { requestsToEveryRoute } from '../../test/expect/every-route.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { scopeProbes } from '../../test/service/probes.ts'
-import { startTestService } from '../../test/service/service.ts'
-import type { Code } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
+import { keyClient } from '../../../test/clients/key-client.ts'
+import { requestsToEveryRoute } from '../../../test/expect/every-route.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { scopeProbes } from '../../../test/service/probes.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import type { Code } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
 const t = await startTestService({ routes: scopeProbes })
 afterAll(() => t.stop())

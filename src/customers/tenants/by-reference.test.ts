@@ -1,13 +1,13 @@
 /** Platform keys that select a tenant with X-Service-Tenant-Ref. The tenant is created on first use. */
 import { afterAll, expect, test } from 'vitest'
-import { keyClient, keyIdOf } from '../../test/clients/key-client.ts'
-import { requestsToEveryRoute } from '../../test/expect/every-route.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { beginOtherTransaction } from '../../test/service/other-transaction.ts'
-import { gatedProbe, scopeProbes } from '../../test/service/probes.ts'
-import { type Reply, startTestService, type TestService } from '../../test/service/service.ts'
-import type { Code } from '../ground/errors.ts'
-import { codesOf } from '../http/openapi/refusals.ts'
+import { keyClient, keyIdOf } from '../../../test/clients/key-client.ts'
+import { requestsToEveryRoute } from '../../../test/expect/every-route.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { beginOtherTransaction } from '../../../test/service/other-transaction.ts'
+import { gatedProbe, scopeProbes } from '../../../test/service/probes.ts'
+import { type Reply, startTestService, type TestService } from '../../../test/service/service.ts'
+import { codesOf } from '../../interfaces/http/openapi/refusals.ts'
+import type { Code } from '../../platform/ground/errors.ts'
 
 const t = await startTestService({ routes: () => [...scopeProbes(), gatedProbe(() => undefined)] })
 afterAll(() => t.stop())

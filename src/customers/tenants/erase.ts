@@ -2,12 +2,12 @@
  * Erases a tenant in chunks. Each chunk commits its deletions and its counts together, so an interrupted erasure
  * continues where it stopped.
  */
-import type { Actor, Audit } from '../audit/append.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { AppendEvents } from '../events/append-events.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import type { Scope } from '../ground/scope.ts'
+import type { Actor, Audit } from '../../journal/audit/append.ts'
+import type { AppendEvents } from '../../journal/events/append-events.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import type { Scope } from '../../platform/ground/scope.ts'
 import {
   beginErasure,
   type Erasure,
@@ -76,14 +76,8 @@ export const makeEraseTenant = ({ db, clock, audit, appendEvents, steps, forget 
       if (!row) return undefined
       await tx.change(revokeKeysOf, { orgId, tenantId: row.id, at })
       const counts = row.erasure ?? zeroCounts
-      await audit(tx, {
-        orgId,
-        actor,
-        action: 'tenant.erased',
-        resourceType: 'tenant',
-        resourceId: row.id,
-        metadata: { ...counts },
-      })
+      const entry = { orgId, actor, action: 'tenant.erased', resourceType: 'tenant', resourceId: row.id } as const
+      await audit(tx, { ...entry, metadata: { ...counts } })
       await appendEvents(tx, {
         orgId,
         tenantId: row.id,

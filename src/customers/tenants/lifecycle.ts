@@ -2,23 +2,29 @@
  * Moves tenants between their states and updates them. A state change is one conditional update, and only the call
  * that changed the row writes an audit entry.
  */
-import type { Action } from '../audit/actions.ts'
-import type { Actor, Audit } from '../audit/append.ts'
-import { uniqueViolation } from '../db/faults.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Statement } from '../db/statement.ts'
-import type { Clock } from '../ground/clock.ts'
-import { type Code, Failure } from '../ground/errors.ts'
-import type { Scope } from '../ground/scope.ts'
+
+import type { Action } from '../../journal/audit/actions.ts'
+import type { Actor, Audit } from '../../journal/audit/append.ts'
+import { uniqueViolation } from '../../platform/db/faults.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Statement } from '../../platform/db/statement.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
+import { type Code, Failure } from '../../platform/ground/errors.ts'
+import { assertOwnEnvironment, type Scope } from '../../platform/ground/scope.ts'
+import { pageOfSearch, type SearchPage } from '../../platform/ground/search-page.ts'
 import type { PatchQuota, PatchTenant } from './shapes.ts'
 import {
   archiveTenant,
   findTenant,
+  listTenants,
   lockTenant,
   restoreTenant,
+  searchTenants,
   setQuota,
   suspendTenant,
   type TenantRow,
+  type TenantStatus,
   unsuspendTenant,
   updateTenant,
 } from './store.ts'
@@ -29,7 +35,16 @@ import {
  */
 export type CancelScheduled = (tx: Tx, work: { orgId: string; tenantId: string; reason: string }) => Promise<number>
 
+/** How many tenants one request searches. */
+const searchWindow = 10_000
+
+export type TenantFilters = { externalRef: string | null; status: TenantStatus | null }
+
 export interface TenantLifecycle {
+  /** In the scope of one tenant, only that one. */
+  list(of: Pick<Scope, 'orgId' | 'tenantId'>, filters: TenantFilters, page: PageAsked): Promise<TenantRow[]>
+  /** Tenants with a text in their name, slug, reference or id. */
+  search(orgId: string, q: string, page: PageAsked): Promise<SearchPage<TenantRow>>
   /** In the scope of one tenant, other tenants of the org are forbidden. Tenants of other orgs are not found. */
   get(scope: Scope, id: string): Promise<TenantRow>
   suspend(scope: Scope, actor: Actor, id: string): Promise<TenantRow>
@@ -82,11 +97,6 @@ const transitions: Record<'suspend' | 'unsuspend' | 'archive' | 'restore', Trans
 
 const isErased = (row: TenantRow): boolean => row.status === 'erased' || row.erasure !== null
 
-/** A test key can change only tenants that a test key created. */
-const assertEnvironment = (scope: Scope, row: TenantRow): void => {
-  if (scope.environment === 'test' && row.created_environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
-}
-
 type Needs = {
   db: Db
   clock: Clock
@@ -127,15 +137,29 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
     return row
   }
 
-  const lockForUpdate = async (tx: Tx, scope: Scope, id: string): Promise<TenantRow> => {
-    const row = await tx.row(lockTenant, { orgId: scope.orgId, id })
-    if (!row) throw new Failure('NOT_FOUND')
-    if (isErased(row)) throw new Failure('TENANT_ERASED')
-    assertEnvironment(scope, row)
+  type Work = (tx: Tx, before: TenantRow) => Promise<TenantRow>
+
+  const change = async (scope: Scope, id: string, work: Work): Promise<TenantRow> => {
+    const { orgId } = scope
+    const row = await db.tx(async (tx) => {
+      const before = await tx.row(lockTenant, { orgId, id })
+      if (!before) throw new Failure('NOT_FOUND')
+      if (isErased(before)) throw new Failure('TENANT_ERASED')
+      // A test key can change only tenants that a test key created.
+      assertOwnEnvironment(scope, before.created_environment)
+      return work(tx, before)
+    })
+    forget(orgId)
     return row
   }
 
   return {
+    list: ({ orgId, tenantId }, filters, page) =>
+      db.rows(listTenants, { orgId, id: tenantId, ...filters, ...keysetOf(page) }),
+
+    search: async (orgId, q, page) =>
+      pageOfSearch(await db.rows(searchTenants, { orgId, q, window: searchWindow, ...keysetOf(page) }), page.limit),
+
     get: async (scope, id) => {
       const row = await db.row(findTenant, { orgId: scope.orgId, id })
       if (!row) throw new Failure('NOT_FOUND')
@@ -149,33 +173,24 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
 
     patch: async (scope, actor, id, body) => {
       try {
-        const row = await db.tx(async (tx) => {
-          const before = await lockForUpdate(tx, scope, id)
+        return await change(scope, id, async (tx, before) => {
           if (body.name === undefined && body.external_ref === undefined) return before
           const ref = body.external_ref === undefined ? before.external_ref : body.external_ref
-          const after = await tx.row(updateTenant, {
-            orgId: scope.orgId,
-            id,
-            name: body.name ?? before.name,
-            externalRef: ref,
-            at: clock.now(),
-          })
+          const name = body.name ?? before.name
+          const after = await tx.row(updateTenant, { orgId: scope.orgId, id, name, externalRef: ref, at: clock.now() })
           if (!after) throw new Failure('NOT_FOUND')
           const shown = (r: TenantRow) => ({ name: r.name, external_ref: r.external_ref })
           await audit(tx, entry(after, actor, 'tenant.updated', { old: shown(before), new: shown(after) }))
           return after
         })
-        forget(scope.orgId)
-        return row
       } catch (error) {
         if (uniqueViolation(error, 'tenants_external_ref')) throw new Failure('TENANT_EXTERNAL_REF_CONFLICT')
         throw error
       }
     },
 
-    patchQuota: async (scope, actor, id, body) => {
-      const row = await db.tx(async (tx) => {
-        const before = await lockForUpdate(tx, scope, id)
+    patchQuota: (scope, actor, id, body) =>
+      change(scope, id, async (tx, before) => {
         const email = body.email_monthly === undefined ? before.email_monthly : body.email_monthly
         const sms = body.sms_monthly === undefined ? before.sms_monthly : body.sms_monthly
         const after = await tx.row(setQuota, { orgId: scope.orgId, id, email, sms, at: clock.now() })
@@ -183,9 +198,6 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
         const quota = (r: TenantRow) => ({ email_monthly: r.email_monthly, sms_monthly: r.sms_monthly })
         await audit(tx, entry(after, actor, 'tenant.quota_updated', { old: quota(before), new: quota(after) }))
         return after
-      })
-      forget(scope.orgId)
-      return row
-    },
+      }),
   }
 }

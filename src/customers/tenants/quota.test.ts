@@ -1,13 +1,13 @@
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, describe, expect, test } from 'vitest'
-import { tenantEntry as entry, withTrail } from '../../test/audit/trail.ts'
-import { keyIdOf } from '../../test/clients/key-client.ts'
-import { tenantClient } from '../../test/clients/tenant-client.ts'
-import { iso, tick } from '../../test/expect/instants.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
-import type { MovableClock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
+import { tenantEntry as entry, withTrail } from '../../../test/audit/trail.ts'
+import { keyIdOf } from '../../../test/clients/key-client.ts'
+import { tenantClient } from '../../../test/clients/tenant-client.ts'
+import { iso, tick } from '../../../test/expect/instants.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import type { MovableClock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

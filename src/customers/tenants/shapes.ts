@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { patternText } from '../ground/bounded-text.ts'
-import { Failure } from '../ground/errors.ts'
-import { refusing } from '../ground/refused-fields.ts'
+import { patternText } from '../../platform/ground/bounded-text.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { refusing } from '../../platform/ground/refused-fields.ts'
 
 /** References are case-insensitive. They are lowercased here because databases differ in how they lowercase text. */
 export const foldedRef = (ref: string): string => ref.toLowerCase()
@@ -41,7 +41,7 @@ export const CreateTenant = refusing(
         .describe(
           'A short name that is unique in your organisation: 1 to 48 lowercase letters, digits or hyphens. If you omit it, it is derived from `name`.',
         ),
-      external_ref: externalRef.nullable().optional().describe(refText),
+      external_ref: externalRef.nullish().describe(refText),
     })
     .meta({ id: 'CreateTenant', examples: [{ name: 'Globex', external_ref: 'customer-17' }] }),
   { action: 'A new tenant is active.' },
@@ -52,7 +52,7 @@ export const PatchTenant = refusing(
   z
     .object({
       name: name.optional(),
-      external_ref: externalRef.nullable().optional().describe(`${refText} \`null\` removes it.`),
+      external_ref: externalRef.nullish().describe(`${refText} \`null\` removes it.`),
     })
     .meta({ id: 'PatchTenant', examples: [{ name: 'Globex Ltd' }] }),
   { action: 'Use POST /tenants/{id}/suspend, /unsuspend, /restore or /erase.' },

@@ -1,10 +1,10 @@
 /** Usage alerts at 80 and 100 percent: when they are sent, what they contain, and that each is sent exactly once. */
 import fc from 'fast-check'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { tenantClient } from '../../test/clients/tenant-client.ts'
-import { startTestService } from '../../test/service/service.ts'
-import type { MovableClock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
+import { tenantClient } from '../../../test/clients/tenant-client.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import type { MovableClock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
 import type { Plan } from '../orgs/plans.ts'
 import type { Spend } from './lines.ts'
 

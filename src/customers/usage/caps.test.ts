@@ -1,12 +1,12 @@
 /** Every cap of a send, over HTTP: its error code, what it counts and when it resets. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { tenantClient } from '../../test/clients/tenant-client.ts'
-import { expectRefusal } from '../../test/expect/refusal.ts'
-import { type Reply, startTestService } from '../../test/service/service.ts'
-import { type ProbeSpend, usageProbes } from '../../test/service/usage-probe.ts'
-import type { MovableClock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
-import type { CreatedOrg } from '../operator/create-org.ts'
+import { tenantClient } from '../../../test/clients/tenant-client.ts'
+import { expectRefusal } from '../../../test/expect/refusal.ts'
+import { type Reply, startTestService } from '../../../test/service/service.ts'
+import { type ProbeSpend, usageProbes } from '../../../test/service/usage-probe.ts'
+import type { CreatedOrg } from '../../app/operator/create-org.ts'
+import type { MovableClock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
 import type { Plan } from '../orgs/plans.ts'
 
 const t = await startTestService({ routes: usageProbes })

@@ -1,10 +1,10 @@
 /** Decides reservations: those of one org together where possible, and otherwise one by one. */
-import { uniqueViolation } from '../db/faults.ts'
-import type { Runner } from '../db/pool.ts'
-import type { Channel } from '../ground/channel.ts'
-import type { Clock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
-import { countersOf, type Line, nameOf, type Parts, sameCounter } from './lines.ts'
+import { uniqueViolation } from '../../platform/db/faults.ts'
+import type { Runner } from '../../platform/db/pool.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { counterColumns, countersOf, type Line, nameOf, type Parts, sameCounter } from './lines.ts'
 import { reserveUsage } from './store.ts'
 
 /** A reservation that is stored until its message has a final state. */
@@ -94,6 +94,9 @@ const groupsOf = (requests: ReservationRequest[]): Group[] => {
   return [{ sum: { ...first, lines: sumOf(requests) }, requests }]
 }
 
+const groupsByOrg = (requests: ReservationRequest[]): Group[] =>
+  [...Map.groupBy(requests, ({ orgId }) => orgId).values()].flatMap(groupsOf)
+
 const holdColumns = (groups: Group[]) => {
   const held = groups.flatMap(({ requests }, group) =>
     requests.flatMap(({ orgId, hold }) => (hold ? [{ orgId, hold, group }] : [])),
@@ -118,16 +121,14 @@ const recipientColumns = (recipients: Recipient[]) => ({
   broadcasts: recipients.map(({ recipients: { broadcast } }) => broadcast),
 })
 
-const lineColumns = (requests: ReservationRequest[], at: Date) => {
+const lineColumns = (groups: Group[], at: Date) => {
+  const requests = groups.map(({ sum }) => sum)
   const flat = requests.flatMap(({ lines }) => lines)
   const { names, counters } = countersOf(flat)
   const place = new Map(names.map((name, i) => [name, i + 1]))
   return {
     orgIds: counters.map((c) => c.orgId),
-    subjects: counters.map((c) => c.subject),
-    environments: counters.map((c) => c.environment),
-    measures: counters.map((c) => c.measure),
-    periods: counters.map((c) => c.period),
+    ...counterColumns(counters),
     lineReservation: requests.flatMap(({ lines }, r) => lines.map(() => r)),
     lineCounter: flat.map((line) => place.get(nameOf(line)) as number),
     amounts: flat.map((line) => line.amount),
@@ -142,8 +143,8 @@ const lineColumns = (requests: ReservationRequest[], at: Date) => {
   }
 }
 
-/** The requests that got a decision, and those whose group was refused and which are decided one by one next. */
-type Answer = { decided: Map<ReservationRequest, Decision>; refusedGroups: ReservationRequest[] }
+/** The requests that got a decision, and whether a group was refused, so that each is decided separately next. */
+type Answer = { decided: Map<ReservationRequest, Decision>; refusedGroup: boolean }
 
 type Needs = { db: Pick<Runner, 'row'>; clock: Clock }
 
@@ -163,10 +164,7 @@ export const makeDecide = ({ db, clock }: Needs) => {
     const given = {
       ...recipientColumns(recipients),
       ...holdColumns(groups),
-      ...lineColumns(
-        groups.map(({ sum }) => sum),
-        at,
-      ),
+      ...lineColumns(groups, at),
       expiresAt: new Date(at.getTime() + reservationLeaseMs),
       at,
     }
@@ -185,22 +183,15 @@ export const makeDecide = ({ db, clock }: Needs) => {
     for (const { n, at: reservedAt, parts } of answer?.held ?? []) {
       decided.set(holders[n - 1] as ReservationRequest, { held: { at: new Date(reservedAt), parts } })
     }
-    const refusedGroups: ReservationRequest[] = []
-    if (decided.size > 0) return { decided, refusedGroups }
+    let refusedGroup = false
+    if (decided.size > 0) return { decided, refusedGroup }
     groups.forEach(({ requests }, group) => {
       const line = answer?.refused_lines?.[group] as number
-      if (line > 0 && requests.length > 1) refusedGroups.push(...requests)
+      if (line > 0 && requests.length > 1) refusedGroup = true
       else for (const request of requests) decided.set(request, line > 0 ? { refusedBy: line - 1 } : {})
     })
-    return { decided, refusedGroups }
+    return { decided, refusedGroup }
   }
-
-  /** If another process made one of the reservations at the same moment, the second try finds it. */
-  const askAgain: typeof ask = (groups, withRecipients) =>
-    ask(groups, withRecipients).catch((error) => {
-      if (!uniqueViolation(error, 'usage_reservations_pkey')) throw error
-      return ask(groups, withRecipients)
-    })
 
   /**
    * Decides all requests of an org as one first. Only if their sum does not fit is each decided separately. Requests
@@ -209,22 +200,19 @@ export const makeDecide = ({ db, clock }: Needs) => {
   return async (requests: ReservationRequest[]): Promise<Decision[]> => {
     const decisions = new Map<ReservationRequest, Decision>()
     let open = requests
-    let groups = [...Map.groupBy(open, ({ orgId }) => orgId).values()].flatMap(groupsOf)
+    let groups = groupsByOrg(open)
     while (open.length > 0) {
       const first = open === requests
       const undecided = open
       // An earlier statement is already committed, so an error of a later one fails only the undecided requests.
       const failAll = (failed: unknown): Answer => {
         if (first) throw failed
-        return { decided: new Map(undecided.map((request) => [request, { failed }])), refusedGroups: [] }
+        return { decided: new Map(undecided.map((request) => [request, { failed }])), refusedGroup: false }
       }
-      const { decided, refusedGroups } = await askAgain(groups, first).catch(failAll)
+      const { decided, refusedGroup } = await ask(groups, first).catch(failAll)
       for (const [request, decision] of decided) decisions.set(request, decision)
       open = open.filter((request) => !decisions.has(request))
-      groups =
-        refusedGroups.length > 0
-          ? open.map(alone)
-          : [...Map.groupBy(open, ({ orgId }) => orgId).values()].flatMap(groupsOf)
+      groups = refusedGroup ? open.map(alone) : groupsByOrg(open)
     }
     return requests.map((request) => decisions.get(request) as Decision)
   }

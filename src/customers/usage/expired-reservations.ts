@@ -1,8 +1,8 @@
 /** Settles the reservations and leases of processes that died before their messages had a final state. */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
 import { reservationLeaseMs } from './decide-reservations.ts'
-import { linesOfParts } from './lines.ts'
+import { counterColumns, linesOfParts } from './lines.ts'
 import {
   findExpired,
   findExpiredLeases,
@@ -33,16 +33,8 @@ export const makeExpiredReservations = ({ db, clock }: Needs): ExpiredReservatio
   settle: async ({ org_id: orgId, id, expires_at: expiresAt, reserved_at: at, parts }, releasedIds) => {
     const released = Object.entries(parts).filter(([messageId]) => releasedIds.has(messageId))
     const lines = linesOfParts(orgId, Object.fromEntries(released), at)
-    await db.change(settleExpired, {
-      orgId,
-      id,
-      expiresAt,
-      subjects: lines.map((line) => line.subject),
-      environments: lines.map((line) => line.environment),
-      measures: lines.map((line) => line.measure),
-      periods: lines.map((line) => line.period),
-      amounts: lines.map((line) => line.amount),
-    })
+    const amounts = lines.map((line) => line.amount)
+    await db.change(settleExpired, { orgId, id, expiresAt, ...counterColumns(lines), amounts })
   },
   postpone: async ({ org_id: orgId, id, expires_at: expiresAt }) => {
     await db.change(postponeExpired, { orgId, id, expiresAt, until: new Date(clock.millis() + reservationLeaseMs) })

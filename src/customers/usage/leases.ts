@@ -3,13 +3,13 @@
  * for the next seconds in advance. It then draws the usage of a message from the lease without a statement, and the
  * usage is counted in the statement that records the message. See docs/decisions/0020.
  */
-import { retryOnOutage } from '../db/outage.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
+import { retryOnOutage } from '../../platform/db/outage.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import { reservationLeaseMs } from './decide-reservations.ts'
-import { countersOf, type Line, sameCounter } from './lines.ts'
+import { counterColumns, countersOf, type Line, sameCounter } from './lines.ts'
 import { leaseUsage, returnLease } from './store.ts'
 
 /** Below this rate a lease would cost more statements than it saves. */
@@ -104,10 +104,7 @@ export const makeLeases = ({ db, clock, log }: Needs): Leases => {
     const answer = await db.row(leaseUsage, {
       orgId,
       id,
-      subjects: counters.map(({ subject }) => subject),
-      environments: counters.map(({ environment }) => environment),
-      measures: counters.map(({ measure }) => measure),
-      periods: counters.map(({ period }) => period),
+      ...counterColumns(counters),
       amounts: counters.map(({ amount }) => amount),
       caps: counters.map(({ cap }) => cap),
       wanted,

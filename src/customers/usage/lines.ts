@@ -1,7 +1,7 @@
 /** The counters that a send adds to, with the amount and the cap of each. */
-import type { Channel } from '../ground/channel.ts'
-import type { Code } from '../ground/errors.ts'
-import type { Environment } from '../ground/scope.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
+import type { Code } from '../../platform/ground/errors.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 import type { Plan } from '../orgs/plans.ts'
 import { dayOf, monthOf } from './periods.ts'
 import { sandboxDaily, testDaily } from './plan-limits.ts'
@@ -231,6 +231,16 @@ const totalsOf = (drawn: readonly (readonly Line[])[]): Line[] => {
   }
   return [...totals.keys()].sort().map((name) => totals.get(name) as Line)
 }
+
+/** Parameters of a statement that names counters: an array for each of these fields. */
+export type CounterColumns = { subjects: string[]; environments: string[]; measures: string[]; periods: string[] }
+
+export const counterColumns = (counters: readonly Counter[]): CounterColumns => ({
+  subjects: counters.map(({ subject }) => subject),
+  environments: counters.map(({ environment }) => environment),
+  measures: counters.map(({ measure }) => measure),
+  periods: counters.map(({ period }) => period),
+})
 
 export type SettledUsage = {
   /** Stored reservations to delete. Their usage stays counted. */

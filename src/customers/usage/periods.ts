@@ -1,5 +1,6 @@
 /** UTC calendar days and months in the format of usage counters: `2026-01-31` and `2026-01`. */
-const dayMs = 86_400_000
+import { dayMs } from '../../platform/ground/units.ts'
+
 let lastDay = { number: 0, name: '1970-01-01' }
 
 /** Caches the last result, because every send needs it and it changes once a day. */

@@ -1,5 +1,5 @@
 /** The limits and prices of each plan. Amounts of money are whole millionths of a US dollar. */
-import type { Channel } from '../ground/channel.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
 import type { Plan } from '../orgs/plans.ts'
 
 /** Live messages per UTC month. Null means unlimited. */

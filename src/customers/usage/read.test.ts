@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from 'vitest'
-import { keyIdOf } from '../../test/clients/key-client.ts'
-import { tenantClient } from '../../test/clients/tenant-client.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
-import type { MovableClock } from '../ground/clock.ts'
+import { keyIdOf } from '../../../test/clients/key-client.ts'
+import { tenantClient } from '../../../test/clients/tenant-client.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import type { MovableClock } from '../../platform/ground/clock.ts'
 import type { Spend } from './lines.ts'
 
 const t = await startTestService()

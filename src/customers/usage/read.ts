@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import type { Db } from '../db/pool.ts'
-import type { Environment } from '../ground/scope.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 import type { Usage } from './reserve.ts'
 import type { UsageReport } from './shapes.ts'
 import { type CounterRow, readCounters, readKeyCounters } from './store.ts'

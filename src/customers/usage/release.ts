@@ -1,6 +1,6 @@
-import { makeBatcher } from '../db/batch.ts'
-import type { Db, Runner } from '../db/pool.ts'
-import type { Line, Spend } from './lines.ts'
+import { makeBatcher } from '../../platform/db/batch.ts'
+import type { Db, Runner } from '../../platform/db/pool.ts'
+import { counterColumns, type Line, type Spend } from './lines.ts'
 import { releaseUsage } from './store.ts'
 
 /** A message of a stored reservation. `left` is what the message still uses; without it, nothing. */
@@ -25,10 +25,7 @@ export const releaseAllWith = async (runner: Pick<Runner, 'change'>, releases: R
     left: stored.map((part) => (part?.left ? JSON.stringify(part.left) : null)),
     lineRelease: lines.map((line) => line.n),
     orgIds: lines.map((line) => line.orgId),
-    subjects: lines.map((line) => line.subject),
-    environments: lines.map((line) => line.environment),
-    measures: lines.map((line) => line.measure),
-    periods: lines.map((line) => line.period),
+    ...counterColumns(lines),
     amounts: lines.map((line) => line.amount),
   })
 }

@@ -2,13 +2,13 @@
  * Reserves usage before the provider is called. A reservation counts against every cap that applies to the send:
  * either all of them, or none if one cap would be exceeded.
  */
-import { makeStepBatcher } from '../db/batch.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import { makeShortCache } from '../db/short-cache.ts'
-import type { Clock } from '../ground/clock.ts'
-import { type Code, Failure } from '../ground/errors.ts'
-import type { Log } from '../ground/log.ts'
-import { andThen, type MaybePromise } from '../ground/maybe-promise.ts'
+import { makeStepBatcher } from '../../platform/db/batch.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import { makeShortCache } from '../../platform/db/short-cache.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { type Code, Failure } from '../../platform/ground/errors.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { andThen, type MaybePromise } from '../../platform/ground/maybe-promise.ts'
 import {
   type Decision,
   type Hold,
@@ -19,6 +19,7 @@ import {
 import { type Draw, makeLeases } from './leases.ts'
 import {
   type Allowance,
+  counterColumns,
   countersOf,
   type Line,
   linesOf,
@@ -206,13 +207,8 @@ export const makeUsage = ({ db, clock, log, trusted }: Needs): Usage => {
       const at = clock.now()
       const lines = linesOf(spend, await allowanceOf(spend.orgId, spend.tenantId), at)
       const { names, counters } = countersOf(lines)
-      const rows = await db.rows(readNamedCounters, {
-        orgIds: counters.map((c) => c.orgId),
-        subjects: counters.map((c) => c.subject),
-        environments: counters.map((c) => c.environment),
-        measures: counters.map((c) => c.measure),
-        periods: counters.map((c) => c.period),
-      })
+      const orgIds = counters.map((c) => c.orgId)
+      const rows = await db.rows(readNamedCounters, { orgIds, ...counterColumns(counters) })
       const usedOf = new Map(rows.map(({ place, used }) => [names[place - 1], used]))
       const over = lines.find((line) => line.cap !== null && (usedOf.get(nameOf(line)) ?? 0) + line.amount > line.cap)
       if (over) throw failureFor(over.refusal, at)

@@ -1,6 +1,7 @@
-import { statement, unseen } from '../db/statement.ts'
+import { columns, json, type RowOf, text, time } from '../../platform/db/columns.ts'
+import { statement, unseen } from '../../platform/db/statement.ts'
 import type { Plan } from '../orgs/plans.ts'
-import type { Parts, SettledUsage } from './lines.ts'
+import type { CounterColumns, Parts, SettledUsage } from './lines.ts'
 
 /**
  * Makes several reservations in one statement. It locks the counters in a fixed order, accepts or refuses each
@@ -22,10 +23,6 @@ export const reserveUsage = statement<
     heldReservations: number[]
     expiresAt: Date
     orgIds: string[]
-    subjects: string[]
-    environments: string[]
-    measures: string[]
-    periods: string[]
     lineReservation: number[]
     lineCounter: number[]
     amounts: number[]
@@ -34,7 +31,7 @@ export const reserveUsage = statement<
     alertIds: (string | null)[]
     channels: string[]
     at: Date
-  },
+  } & CounterColumns,
   {
     blocked: number[] | null
     held: { n: number; at: string; parts: Parts }[] | null
@@ -57,23 +54,21 @@ export const reserveUsage = statement<
  * which is then removed from it: so nothing is released twice. The counters are locked in the same order as by
  * reservations, so that the two cannot deadlock. A counter never goes below zero.
  */
-export const releaseUsage = statement<{
-  /** One per release. All are null for usage that was reserved without a stored reservation. */
-  storedOrgs: (string | null)[]
-  ids: (string | null)[]
-  claims: (string | null)[]
-  messageIds: (string | null)[]
-  /** What the message still uses. Null removes it from the reservation. */
-  left: (string | null)[]
-  /** One per line: the number of its release, from 1, and its counter. */
-  lineRelease: number[]
-  orgIds: string[]
-  subjects: string[]
-  environments: string[]
-  measures: string[]
-  periods: string[]
-  amounts: number[]
-}>(
+export const releaseUsage = statement<
+  {
+    /** One per release. All are null for usage that was reserved without a stored reservation. */
+    storedOrgs: (string | null)[]
+    ids: (string | null)[]
+    claims: (string | null)[]
+    messageIds: (string | null)[]
+    /** What the message still uses. Null removes it from the reservation. */
+    left: (string | null)[]
+    /** One per line: the number of its release, from 1, and its counter. */
+    lineRelease: number[]
+    orgIds: string[]
+    amounts: number[]
+  } & CounterColumns
+>(
   'usage.release',
   `with releases as materialized (
      select org_id, id, claim, message_id, still_used, n
@@ -121,16 +116,12 @@ export const leaseUsage = statement<
   {
     orgId: string
     id: string
-    subjects: string[]
-    environments: string[]
-    measures: string[]
-    periods: string[]
     amounts: number[]
     caps: (number | null)[]
     wanted: number
     fewest: number
     expiresAt: Date
-  },
+  } & CounterColumns,
   { granted: number }
 >(
   'usage.lease',
@@ -178,29 +169,25 @@ export const settleUsage = statement<SettledUsage, { settled: string }>(
   `select ${settleRecordedCall}::text as settled`,
 )
 
-export type ReservationRow = {
-  org_id: string
-  id: string
-  claim: string | null
-  reserved_at: Date
-  expires_at: Date
-  parts: Parts
-}
+const reservationColumns = columns({
+  org_id: text,
+  id: text,
+  claim: text.orNull,
+  reserved_at: time,
+  expires_at: time,
+  parts: json<Parts>(),
+})
+
+export type ReservationRow = RowOf<typeof reservationColumns>
 
 export const findExpired = statement<{ now: Date; limit: number }, ReservationRow>(
   'usage.find_expired',
-  `select org_id, id, claim, reserved_at, expires_at, parts
-   from usage_reservations
-   where expires_at <= :now
-   order by expires_at
-   limit :limit`,
+  `select ${reservationColumns} from usage_reservations where expires_at <= :now order by expires_at limit :limit`,
 )
 
 export const findReservations = statement<{ orgId: string; ids: string[] }, ReservationRow>(
   'usage.find_reservations',
-  `select org_id, id, claim, reserved_at, expires_at, parts
-   from usage_reservations
-   where org_id = :orgId and id = any(:ids::text[])`,
+  `select ${reservationColumns} from usage_reservations where org_id = :orgId and id = any(:ids::text[])`,
 )
 
 /** Applies only while nobody has taken the reservation over since it was read. */
@@ -211,16 +198,9 @@ export const postponeExpired = statement<{ orgId: string; id: string; expiresAt:
 )
 
 /** Deletes a reservation, and releases the given amounts of it if it was still as it was read. */
-export const settleExpired = statement<{
-  orgId: string
-  id: string
-  expiresAt: Date
-  subjects: string[]
-  environments: string[]
-  measures: string[]
-  periods: string[]
-  amounts: number[]
-}>(
+export const settleExpired = statement<
+  { orgId: string; id: string; expiresAt: Date; amounts: number[] } & CounterColumns
+>(
   'usage.settle_expired',
   `with settled as (
      delete from usage_reservations
@@ -266,10 +246,7 @@ export const findAllowance = statement<{ orgId: string; tenantId: string | null 
 )
 
 /** The values of the given counters. Counters that were never used are not returned. */
-export const readNamedCounters = statement<
-  { orgIds: string[]; subjects: string[]; environments: string[]; measures: string[]; periods: string[] },
-  { place: number; used: number }
->(
+export const readNamedCounters = statement<{ orgIds: string[] } & CounterColumns, { place: number; used: number }>(
   'usage.read_named',
   `select c.place::int as place, u.used
    from unnest(:orgIds::text[], :subjects::text[], :environments::text[], :measures::text[], :periods::text[])
@@ -279,19 +256,15 @@ export const readNamedCounters = statement<
 
 export type CounterRow = { subject: string; measure: string; used: number }
 
-export const readCounters = statement<
-  { orgId: string; subject: string; environment: string; period: string },
-  CounterRow
->(
+type MonthOfOrg = { orgId: string; environment: string; period: string }
+
+export const readCounters = statement<MonthOfOrg & { subject: string }, CounterRow>(
   'usage.read',
   `select subject, measure, used from usage_counters
    where org_id = :orgId and subject = :subject and environment = :environment and period = :period`,
 )
 
-export const readKeyCounters = statement<
-  { orgId: string; environment: string; period: string },
-  CounterRow & { name: string | null }
->(
+export const readKeyCounters = statement<MonthOfOrg, CounterRow & { name: string | null }>(
   'usage.read_keys',
   `select c.subject, c.measure, c.used, k.name
    from usage_counters c left join api_keys k on k.org_id = c.org_id and k.id = c.subject

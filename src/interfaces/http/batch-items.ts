@@ -1,9 +1,9 @@
 /** What the batch routes of all channels share. */
-import { Failure } from '../ground/errors.ts'
-import { startSlices } from '../ground/event-loop-turns.ts'
-import type { MaybePromise } from '../ground/maybe-promise.ts'
-import type { Draft } from '../messages/draft.ts'
-import type { Item } from '../messages/send-batch.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { startSlices } from '../../platform/ground/event-loop-turns.ts'
+import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
+import type { Draft } from '../../sending/messages/draft.ts'
+import type { Item } from '../../sending/messages/send-batch.ts'
 
 export const maxBatch = 100
 

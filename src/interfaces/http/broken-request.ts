@@ -1,9 +1,9 @@
 /** Responds to bytes that never became a request: broken HTTP, oversized headers, or a request that is too slow. */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Failure } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import { stopDraining } from './drain-body.ts'
 import { envelope, malformed } from './envelope.ts'
 

@@ -1,5 +1,5 @@
 /** The range of a file that a request asks for, so that a download can continue where it stopped. */
-import { Failure } from '../ground/errors.ts'
+import { Failure } from '../../platform/ground/errors.ts'
 
 type Asked = { range: string | undefined; ifRange: string | undefined; etag: string; size: number }
 

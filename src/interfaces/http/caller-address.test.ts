@@ -1,8 +1,8 @@
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { scopeProbes } from '../../test/service/probes.ts'
-import { startTestService, type TestService } from '../../test/service/service.ts'
-import { readConfig } from '../ground/config/config.ts'
+import { scopeProbes } from '../../../test/service/probes.ts'
+import { startTestService, type TestService } from '../../../test/service/service.ts'
+import { readConfig } from '../../platform/ground/config/config.ts'
 import { addressBehindProxies, callerAddress } from './caller-address.ts'
 
 const seen = (peer: string | undefined, forwarded: string | undefined, env: Record<string, string> = {}) =>

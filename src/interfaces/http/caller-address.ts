@@ -1,7 +1,7 @@
 /** The address of a caller, directly or through trusted proxies. Nothing else reads the socket or the header for it. */
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { contains, type IpRange, parseIp } from '../ground/ip-address.ts'
+import { contains, type IpRange, parseIp } from '../../platform/ground/ip-address.ts'
 
 /** The proxies in front of the service: the addresses they connect from, and how many of them a request passes. */
 export type ProxyTrust = { trustedProxies: readonly IpRange[]; trustedProxyHops: number }

@@ -1,7 +1,8 @@
 /** CSV files in requests and responses. */
-import type { CsvExport } from '../audiences/csv/export-csv.ts'
-import { CsvInJson } from '../audiences/shapes.ts'
-import { type Failure, invalid } from '../ground/errors.ts'
+
+import { type Failure, invalid } from '../../platform/ground/errors.ts'
+import type { CsvExport } from '../../recipients/audiences/csv/export-csv.ts'
+import { CsvInJson } from '../../recipients/audiences/shapes.ts'
 import { parseJson, validate } from './read-request.ts'
 import type { UploadedFile } from './route.ts'
 

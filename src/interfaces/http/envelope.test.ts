@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type Reply, startTestService, type TestService } from '../../test/service/service.ts'
-import { type Code, catalogue, Failure, itemOnlyCodes, typeOf } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import type { CreatedOrg } from '../operator/create-org.ts'
+import { type Reply, startTestService, type TestService } from '../../../test/service/service.ts'
+import type { CreatedOrg } from '../../app/operator/create-org.ts'
+import { type Code, catalogue, Failure, itemOnlyCodes, typeOf } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
 import { fromFramework } from './envelope.ts'
 import { defineRoute } from './route.ts'
+import { byKey } from './route-access.ts'
 
 /** Each code with the status and type that the requirements define, by requirement id. */
 const rows: [id: string, code: Code, status: number, type: string][] = [
@@ -185,7 +186,7 @@ const failingRoute = defineRoute({
   path: '/probe/fail',
   tag: 'Probe',
   summary: 'Fails',
-  scope: 'read:keys',
+  access: byKey('read:keys'),
   body: z.object({ code: z.string() }),
   responses: { 200: { schema: z.object({}), description: 'Never.' } },
   handle: async ({ body }) => {
@@ -526,7 +527,7 @@ describe('/api/internal', () => {
 })
 
 describe('documentation', () => {
-  const page = (name: string) => readFile(new URL(`../../docs/${name}`, import.meta.url), 'utf8')
+  const page = (name: string) => readFile(new URL(`../../../docs/${name}`, import.meta.url), 'utf8')
 
   test('X-173 docs/errors.md advises clients to handle errors by code and status', async () => {
     const text = await page('errors.md')

@@ -1,4 +1,12 @@
-import { type Code, codelessRefusals, envelope, Failure, malformed, retryAfterOf } from '../ground/errors.ts'
+import {
+  type Code,
+  codelessRefusals,
+  envelope,
+  Failure,
+  malformed,
+  retryAfterOf,
+} from '../../platform/ground/errors.ts'
+import { megabyte } from '../../platform/ground/units.ts'
 
 export { envelope, malformed }
 
@@ -35,8 +43,6 @@ export const headersOf = (failure: Failure): Record<string, string> => {
     ...(seconds !== undefined && { 'retry-after': String(seconds) }),
   }
 }
-
-const megabyte = 1_048_576
 
 const shownSize = (bytes: number): string => {
   if (bytes % megabyte === 0) return `${bytes / megabyte} MB`

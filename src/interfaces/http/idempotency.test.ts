@@ -1,12 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { interrupt } from '../../test/clients/interrupt.ts'
-import { type Reply, startTestService, type TestService } from '../../test/service/service.ts'
-import { Failure } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import type { CreatedOrg } from '../operator/create-org.ts'
-import { defineRoute, type Route } from './route.ts'
+import { interrupt } from '../../../test/clients/interrupt.ts'
+import { type Reply, startTestService, type TestService } from '../../../test/service/service.ts'
+import type { CreatedOrg } from '../../app/operator/create-org.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { defineRoute, type PublicRoute } from './route.ts'
+import { byKey } from './route-access.ts'
 
 let t: TestService
 let acme: CreatedOrg
@@ -16,13 +17,13 @@ let pause: Promise<void> | undefined
 let started: (() => void) | undefined
 
 /** A POST that counts its runs and that a test can pause or make fail. */
-const effect = (path: string): Route =>
+const effect = (path: string): PublicRoute =>
   defineRoute({
     method: 'POST',
     path,
     tag: 'Probe',
     summary: 'Has an effect',
-    scope: 'send:email',
+    access: byKey('send:email'),
     idempotent: true,
     body: z.object({ n: z.number(), fail: z.boolean().optional(), items: z.array(z.number()).optional() }).loose(),
     responses: { 200: { schema: z.any(), description: 'Done.' } },

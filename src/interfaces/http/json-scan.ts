@@ -3,7 +3,7 @@
  * The cost of parsing and validating a body grows with its values more than with its bytes. The scan does not check the
  * grammar, because parsing does.
  */
-import { startSlices } from '../ground/event-loop-turns.ts'
+import { startSlices } from '../../platform/ground/event-loop-turns.ts'
 
 export type JsonBounds = {
   depth: number

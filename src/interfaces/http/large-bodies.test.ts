@@ -1,10 +1,10 @@
 /** Bodies that are large in bytes or in values, over HTTP and in the functions that read them. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { readSurface } from '../../test/hostile/surface.ts'
-import type { Resolve, Schema } from '../../test/hostile/values.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { hashCanonical } from '../ground/canonical.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { readSurface } from '../../../test/hostile/surface.ts'
+import type { Resolve, Schema } from '../../../test/hostile/values.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { hashCanonical } from '../../platform/ground/canonical.ts'
 import { ordinaryValues, parseJson } from './read-request.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Reply, startTestService, type TestService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
-import type { CreatedOrg } from '../operator/create-org.ts'
+import { type Reply, startTestService, type TestService } from '../../../test/service/service.ts'
+import type { CreatedOrg } from '../../app/operator/create-org.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
 let t: TestService
 let acme: CreatedOrg

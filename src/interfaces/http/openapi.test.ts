@@ -3,14 +3,15 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
-import { startTestService, type TestService, testService } from '../../test/service/service.ts'
-import { eventNames } from '../events/names.ts'
-import { type Code, catalogue } from '../ground/errors.ts'
-import { newId, prefixes } from '../ground/ids.ts'
+import { startTestService, type TestService, testService } from '../../../test/service/service.ts'
+import { eventNames } from '../../journal/events/names.ts'
+import { type Code, catalogue } from '../../platform/ground/errors.ts'
+import { newId, prefixes } from '../../platform/ground/ids.ts'
 import { ErrorBody, exampleOf } from './openapi/refusals.ts'
 import { describeApi, type OpenApiDocument, operationIdOf, type WebhookShape } from './openapi.ts'
 import { pageOf, pageQuery } from './page.ts'
-import { defineRoute, type Route } from './route.ts'
+import type { PublicRoute } from './route.ts'
+import { byKey } from './route-access.ts'
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
@@ -224,20 +225,19 @@ const scope = 'read:suppressions' as const
 const handle = async () => ({ status: 200, body: {} })
 const emptyResponses = { 200: { schema: z.object({}), description: 'Done.' } }
 
-const described = (routes: Route[], more: Partial<Parameters<typeof describeApi>[0]> = {}): OpenApiDocument =>
+const described = (routes: PublicRoute[], more: Partial<Parameters<typeof describeApi>[0]> = {}): OpenApiDocument =>
   describeApi({ routes, serviceVersion: '1.2.3', ...more })
 
-const probe = (more: Partial<Parameters<typeof defineRoute>[0]> = {}): Route =>
-  defineRoute({
-    method: 'GET',
-    path: '/probes',
-    tag: 'Probes',
-    summary: 'Probe',
-    scope,
-    responses: emptyResponses,
-    handle,
-    ...more,
-  })
+const probe = (more: Partial<PublicRoute> = {}): PublicRoute => ({
+  method: 'GET',
+  path: '/probes',
+  tag: 'Probes',
+  summary: 'Probe',
+  access: byKey(scope),
+  responses: emptyResponses,
+  handle,
+  ...more,
+})
 
 describe('an operation', () => {
   test('has the id that its route states, or one derived from its method and path', () => {
@@ -314,7 +314,7 @@ describe('an operation', () => {
         params: { id: 'message' },
         body: z.object({ n: z.number() }).optional(),
         idempotent: true,
-        forbiddenKeys: { testKey: 'ENVIRONMENT_ESCALATION' },
+        access: byKey(scope, { testKey: 'ENVIRONMENT_ESCALATION' }),
         errors: ['SPEND_CAP_EXCEEDED', 'USAGE_LIMIT_EXCEEDED'],
       }),
     ])
@@ -351,7 +351,7 @@ describe('an operation', () => {
   })
 
   test('lists alternative scopes', () => {
-    const { paths } = described([probe({ scope: ['read:usage', 'read:tenants'] })])
+    const { paths } = described([probe({ access: byKey(['read:usage', 'read:tenants']) })])
     expect(paths['/api/v1/probes']?.get).toMatchObject({
       'x-required-scope': ['read:usage', 'read:tenants'],
       description: 'Requires one of these scopes: `read:usage`, `read:tenants`.',

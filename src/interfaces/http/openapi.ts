@@ -1,8 +1,9 @@
 /** Generates the OpenAPI 3.1 description of /api/v1 from the route objects that the router serves. */
+
 import { z } from 'zod'
-import { type Code, statusOf } from '../ground/errors.ts'
-import { runAtOnce, type Steps } from '../ground/event-loop-turns.ts'
-import { type IdKind, idPattern } from '../ground/ids.ts'
+import { type Code, statusOf } from '../../platform/ground/errors.ts'
+import { runAtOnce, type Steps } from '../../platform/ground/event-loop-turns.ts'
+import { type IdKind, idPattern } from '../../platform/ground/ids.ts'
 import {
   type OpenApiDocument,
   type Operation,
@@ -11,23 +12,24 @@ import {
   referTo,
   referToAll,
 } from './openapi/document.ts'
-import { headers, parameters, rateHeaders, text } from './openapi/documented-headers.ts'
+import { headers, parameters, rateHeaders } from './openapi/documented-headers.ts'
 import { exampleId, nounOf, shownExamples } from './openapi/examples.ts'
 import { apiDescription, tagTexts } from './openapi/prose.ts'
 import { codesOf, ErrorBody, errorResponse, errorResponses, exampleOf, sharedErrors } from './openapi/refusals.ts'
 import { type JsonSchema, makeShapesInSteps, type Shapes } from './openapi/shapes.ts'
-import type { Method, Route } from './route.ts'
+import type { Method, PublicRoute } from './route.ts'
+import type { KeyAccess } from './route-access.ts'
 
 export type { OpenApiDocument } from './openapi/document.ts'
 
-const pathOf = (route: Route): string => `/api/v1${route.path}`
+const pathOf = (route: PublicRoute): string => `/api/v1${route.path}`
 
 /** The operation id that the route states. Without one, `GET /emails/{id}/events` becomes `getEmailsByIdEvents`. */
 export const operationIdOf = ({
   operationId,
   method,
   path,
-}: Pick<Route, 'operationId' | 'method' | 'path'>): string => {
+}: Pick<PublicRoute, 'operationId' | 'method' | 'path'>): string => {
   if (operationId !== undefined) return operationId
   const words = path
     .split('/')
@@ -37,7 +39,7 @@ export const operationIdOf = ({
   return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
 }
 
-const pathParameters = ({ path, params = {}, positions = {} }: Route): Parameter[] =>
+const pathParameters = ({ path, params = {}, positions = {} }: PublicRoute): Parameter[] =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
     const description = positions[name]
     if (description !== undefined) {
@@ -45,13 +47,13 @@ const pathParameters = ({ path, params = {}, positions = {} }: Route): Parameter
       return { name, in: 'path', required: true, description, schema, example: 0 }
     }
     const kind: IdKind | undefined = params[name]
-    if (!kind) return { name, in: 'path', required: true, schema: text({ minLength: 1 }) }
+    if (!kind) return { name, in: 'path', required: true, schema: { type: 'string', minLength: 1 } }
     return {
       name,
       in: 'path',
       required: true,
       description: `The id of the ${nounOf(kind)}.`,
-      schema: text({ pattern: idPattern(kind) }),
+      schema: { type: 'string', pattern: idPattern(kind) },
       example: exampleId(kind),
     }
   })
@@ -70,7 +72,7 @@ const asSent = (field: JsonSchema, parsed: JsonSchema = {}): JsonSchema => {
   return { ...(minimum !== undefined && { minimum }), ...(maximum !== undefined && { maximum }), ...out }
 }
 
-const queryParameters = (route: Route, shapes: Shapes): Parameter[] => {
+const queryParameters = (route: PublicRoute, shapes: Shapes): Parameter[] => {
   if (!route.query) return []
   const { properties, required = [] } = shapes.request(route.query)
   if (!properties)
@@ -90,7 +92,7 @@ const queryParameters = (route: Route, shapes: Shapes): Parameter[] => {
 
 const json = 'application/json'
 
-const successes = (route: Route, shapes: Shapes): Record<string, ResponseObject> => {
+const successes = (route: PublicRoute, shapes: Shapes): Record<string, ResponseObject> => {
   const names = ['X-Request-Id', ...Object.keys(rateHeaders)]
   if (route.idempotent) names.push('Idempotent-Replayed')
   const rows = Object.entries(route.responses).map(([status, { schema, description, contentType = json }]) => [
@@ -104,14 +106,14 @@ const successes = (route: Route, shapes: Shapes): Record<string, ResponseObject>
   return Object.fromEntries(rows)
 }
 
-const scopeLine = (scope: Route['scope']): string =>
+const scopeLine = (scope: KeyAccess['scope']): string =>
   typeof scope === 'string'
     ? `Requires the scope \`${scope}\`.`
     : `Requires one of these scopes: ${scope.map((name) => `\`${name}\``).join(', ')}.`
 
-const describedBodyOf = ({ body, describedBody }: Route): z.ZodType | undefined => describedBody ?? body
+const describedBodyOf = ({ body, describedBody }: PublicRoute): z.ZodType | undefined => describedBody ?? body
 
-const describeBody = (route: Route, shapes: Shapes): Pick<Operation, 'requestBody'> => {
+const describeBody = (route: PublicRoute, shapes: Shapes): Pick<Operation, 'requestBody'> => {
   const body = describedBodyOf(route)
   if (!body) return {}
   const files = (route.uploads ?? []).map((type) => [type, { schema: { type: 'string' as const } }] as const)
@@ -122,12 +124,12 @@ const describeBody = (route: Route, shapes: Shapes): Pick<Operation, 'requestBod
   return { requestBody: { required: body._zod.optin !== 'optional', content } }
 }
 
-const describeRoute = (route: Route, shapes: Shapes): Operation => ({
+const describeRoute = (route: PublicRoute, shapes: Shapes): Operation => ({
   operationId: operationIdOf(route),
   tags: [route.tag],
   summary: route.summary,
-  description: [route.description, scopeLine(route.scope)].filter(Boolean).join('\n\n'),
-  'x-required-scope': typeof route.scope === 'string' ? route.scope : [...route.scope],
+  description: [route.description, scopeLine(route.access.scope)].filter(Boolean).join('\n\n'),
+  'x-required-scope': typeof route.access.scope === 'string' ? route.access.scope : [...route.access.scope],
   security: [{ apiKey: [] }],
   parameters: [
     ...pathParameters(route),
@@ -154,7 +156,7 @@ const describeWebhook = (hook: WebhookShape, shapes: Shapes): Operation => ({
   },
 })
 
-function* describePaths(routes: readonly Route[], shapes: Shapes): Steps<OpenApiDocument['paths']> {
+function* describePaths(routes: readonly PublicRoute[], shapes: Shapes): Steps<OpenApiDocument['paths']> {
   const paths: OpenApiDocument['paths'] = {}
   for (const route of routes) {
     yield
@@ -184,7 +186,7 @@ export type WebhookShape = {
 }
 
 type ApiParts = {
-  routes: readonly Route[]
+  routes: readonly PublicRoute[]
   serviceVersion: string
   /** The public URL. If undefined, clients use the URL that they fetched the description from. */
   baseUrl?: string | undefined

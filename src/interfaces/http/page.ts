@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { patternText } from '../ground/bounded-text.ts'
-import { decodeCursor, encodeCursor, maxCursorLength, type Position } from '../ground/cursor.ts'
-import { eachRefused, refusing, tenantByHeader } from '../ground/refused-fields.ts'
+import { givenInstant, patternText } from '../../platform/ground/bounded-text.ts'
+import { decodeCursor, encodeCursor, maxCursorLength, type Position } from '../../platform/ground/cursor.ts'
+import { eachRefused, refusing, tenantByHeader } from '../../platform/ground/refused-fields.ts'
 import { examplesOf } from './openapi/examples.ts'
 
 /**
@@ -47,6 +47,20 @@ export const pageQuery = refusingFilters(limitAndCursor)
 /** The query of a list that has filters. */
 export const filteredPage = <S extends z.core.$ZodLooseShape>(filters: S) =>
   refusingFilters(limitAndCursor.extend(filters))
+
+const instant = givenInstant.transform((text) => new Date(text)).optional()
+
+/** The filters of a list by time. `what` is what it returns, as in "emails created". */
+export const timeRange = (what: string) => ({
+  created_after: instant.meta({
+    description: `Return only ${what} at or after this time, in ISO 8601 with an offset.`,
+    examples: ['2026-01-01T00:00:00Z'],
+  }),
+  created_before: instant.meta({
+    description: `Return only ${what} at or before this time, in ISO 8601 with an offset.`,
+    examples: ['2027-01-01T00:00:00Z'],
+  }),
+})
 
 export const pageOf = <T extends z.ZodType>(item: T) =>
   z

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { sha256 } from '../ground/crypto.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
 import { plainColours, plainPage, plainPageHeaders } from './plain-page.ts'
 
-const sheet = readFileSync(new URL('../../web/src/ui/theme.css', import.meta.url), 'utf8')
+const sheet = readFileSync(new URL('../../../web/src/ui/theme.css', import.meta.url), 'utf8')
 
 const ofDashboard = (name: string): string[] =>
   new RegExp(`--c-${name}: light-dark\\((#\\w+), (#\\w+)\\);`).exec(sheet)?.slice(1) ?? []

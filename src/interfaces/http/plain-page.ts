@@ -1,5 +1,6 @@
 /** Pages that the service makes itself, in the look of the dashboard. Self-contained: no scripts or external assets. */
-import { sha256 } from '../ground/crypto.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
+import type { RouteResponse } from './route.ts'
 
 /**
  * Light and dark. A test compares them with the style sheet of the dashboard. Both sets are written out, because mail is
@@ -133,3 +134,10 @@ export const plainPageHeaders = {
   'x-frame-options': 'DENY',
   'x-robots-tag': 'noindex, nofollow',
 }
+
+export const pageResponse = (status: number, page: string): RouteResponse => ({
+  status,
+  body: page,
+  contentType: plainPageHeaders['content-type'],
+  headers: plainPageHeaders,
+})

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Reply, startTestService, type TestService } from '../../test/service/service.ts'
-import type { Plan } from '../orgs/plans.ts'
+import { type Reply, startTestService, type TestService } from '../../../test/service/service.ts'
+import type { Plan } from '../../customers/orgs/plans.ts'
 
 let t: TestService
 beforeAll(async () => {

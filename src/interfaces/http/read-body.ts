@@ -1,8 +1,8 @@
 /** Receives the body of a request as bytes, within the size limit of its route and the limits on uploads. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Failure } from '../ground/errors.ts'
-import { countedNetworks } from '../ground/ip-address.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { countedNetworks } from '../../platform/ground/ip-address.ts'
 import { callerAddress, type ProxyTrust } from './caller-address.ts'
 import { bodyTooLarge, malformed } from './envelope.ts'
 import type { Upload, Uploads } from './uploads.ts'
@@ -46,7 +46,7 @@ export const makeReadBody =
         reject(leavingRest(failure))
       }
       const startUpload = (): Upload => {
-        const user = request.admitted?.caller.keyId ?? request.signedIn?.userId
+        const user = request.who?.keyId ?? request.who?.userId
         return uploads.start(user ?? countedNetworks(callerAddress(request.raw, proxies))[0].name, refuse)
       }
       payload.on('data', (chunk: Buffer) => {

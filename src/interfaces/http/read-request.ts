@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer'
-import { type Failure, invalid, malformed } from '../ground/errors.ts'
-import { startSlices } from '../ground/event-loop-turns.ts'
-import type { MaybePromise } from '../ground/maybe-promise.ts'
-import { unstorable } from '../ground/validate.ts'
+import { type Failure, invalid, malformed } from '../../platform/ground/errors.ts'
+import { startSlices } from '../../platform/ground/event-loop-turns.ts'
+import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
+import { unstorable } from '../../platform/ground/validate.ts'
 import { type ElementRange, type JsonBounds, type JsonFault, makeScan, type ScanResult, scanJson } from './json-scan.ts'
 
-export { validate } from '../ground/validate.ts'
+export { validate } from '../../platform/ground/validate.ts'
 
 /** Escapes that may decode to NUL or to half of a surrogate pair. PostgreSQL cannot store either as text. */
 const suspectEscape = /\\u(?:0000|[dD][89a-fA-F])/

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { interrupt } from '../../test/clients/interrupt.ts'
-import { mail, mailer } from '../../test/clients/mailer.ts'
-import { type KeyOptions, startTestService, type TestService } from '../../test/service/service.ts'
+import { interrupt } from '../../../test/clients/interrupt.ts'
+import { mail, mailer } from '../../../test/clients/mailer.ts'
+import { type KeyOptions, startTestService, type TestService } from '../../../test/service/service.ts'
 import { defineRoute } from './route.ts'
+import { byKey } from './route-access.ts'
 
 let t: TestService
 let acme: Awaited<ReturnType<typeof mailer>>
@@ -17,7 +18,7 @@ const countRuns = defineRoute({
   path: '/probe/runs',
   tag: 'Probe',
   summary: 'Counts its runs',
-  scope: 'send:email',
+  access: byKey('send:email'),
   idempotent: true,
   body: z.object({}).loose(),
   responses: { 200: { schema: z.any(), description: 'Done.' } },

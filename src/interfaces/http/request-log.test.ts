@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { exchange } from '../../test/hostile/wire.ts'
-import { type LogFile, openLogFile } from '../../test/service/log-file.ts'
-import { startTestService, type TestService } from '../../test/service/service.ts'
+import { exchange } from '../../../test/hostile/wire.ts'
+import { type LogFile, openLogFile } from '../../../test/service/log-file.ts'
+import { startTestService, type TestService } from '../../../test/service/service.ts'
 import { defineRoute } from './route.ts'
+import { byKey } from './route-access.ts'
 
 const crash = defineRoute({
   method: 'GET',
   path: '/probes/crash',
   tag: 'Probes',
   summary: 'Fails',
-  scope: 'read:suppressions',
+  access: byKey('read:suppressions'),
   responses: { 200: { schema: z.object({}), description: 'Never.' } },
   handle: async () => {
     throw new Error('its own message')

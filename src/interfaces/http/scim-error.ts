@@ -1,5 +1,5 @@
 /** The error body under /scim/v2 (RFC 7644, section 3.12). */
-import type { Failure } from '../ground/errors.ts'
+import type { Failure } from '../../platform/ground/errors.ts'
 
 export const scimContentType = 'application/scim+json; charset=utf-8'
 

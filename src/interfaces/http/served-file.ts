@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { Log } from '../ground/log.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import type { FileBody } from './route.ts'
 
 export type ServedFile = { contentType: string; content: Readable | Buffer }

@@ -1,34 +1,36 @@
 /** The HTTP server: finds the route of each request, admits it, serves it, and turns errors into responses. */
 import type { IncomingMessage } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { isDatabaseFault } from '../db/faults.ts'
-import { refusalInOutage } from '../db/refuse-in-outage.ts'
-import { Failure, isUnlogged } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
-import { andThen, type MaybePromise, whenDone } from '../ground/maybe-promise.ts'
-import { inRequest, newRequestContext, type RequestContext } from '../ground/request-context.ts'
-import { isTracing } from '../ground/tracing.ts'
-import type { AdmitRequest, Admitted } from './admit-request.ts'
-import { jsonType, makeAnswerBrokenRequest, notHttp } from './broken-request.ts'
-import type { Serve } from './call.ts'
+import { isDatabaseFault } from '../../platform/db/faults.ts'
+import { refusalInOutage } from '../../platform/db/refuse-in-outage.ts'
+import { Failure, isUnlogged } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { andThen, type MaybePromise, whenDone } from '../../platform/ground/maybe-promise.ts'
+import { inRequest, newRequestContext, type RequestContext } from '../../platform/ground/request-context.ts'
+import { isTracing } from '../../platform/ground/tracing.ts'
+import { type Area, type Door, type Doors, makeAreaOf, routeUrl } from './area.ts'
+import { makeAnswerBrokenRequest, notHttp } from './broken-request.ts'
 import { addStopListening, closeConnectionsOnStop } from './close-connections.ts'
 import { drainBody } from './drain-body.ts'
-import { bodyTooLarge, envelope, flatBody, flatStatus, fromFramework, headersOf } from './envelope.ts'
+import { bodyTooLarge, fromFramework } from './envelope.ts'
+import type { ShownError } from './error-format.ts'
+import { type KnownPaths, makeKnownPaths } from './known-paths.ts'
 import type { Metrics } from './metrics.ts'
 import { acceptEveryType, isLeftUnread, type ReadBody } from './read-body.ts'
 import type { Route } from './route.ts'
-import { scimContentType, scimFailureBody, scimStatus } from './scim-error.ts'
 import { currentSelfCall } from './self-call.ts'
+import type { Serve } from './serve-route.ts'
 import { refuseWhileClosing, type Stopping } from './stopping.ts'
 import { traceRequests } from './trace-requests.ts'
 import { codingFault, isUnambiguous } from './unambiguous.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    admitted: Admitted | null
-    /** The user of a request that a browser session authenticated. */
-    signedIn: { userId: string; orgId: string | null } | null
+    /** What the door of its route found out. */
+    admitted: { address: string | null } | null
+    /** Who sent it, once that is known: for the log, the limits on uploads, and reads after this request. */
+    who: { orgId: string | null; keyId?: string; userId?: string } | null
     /** True once the request has its line in the log. */
     logged: boolean
     /** Null until the request is admitted and its body is read: before that, no request changes anything. */
@@ -37,14 +39,12 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** In bytes, if it is less than what the route reads. */
     documentedLimit?: number
+    area?: Area
     databaseFault?: NonNullable<Route['databaseFault']>
     /** A GET that writes. All requests with other methods may write. */
     writes?: boolean
   }
 }
-
-const megabyte = 1_048_576
-const defaultBodyLimit = 6 * megabyte
 
 /** Nearly every target, which needs no rewriting. */
 const plainTarget = /^\/api\/v1(?:\/[\w-]+)+$/
@@ -60,18 +60,6 @@ const rewrite = (url: string): string => {
   return path.replace(/^(\/api\/v1\/[^?#]*[^/?#])\/(?=[?#]|$)/, '$1')
 }
 
-/** The path as the router reads it: without query and fragment, and with percent-encoded ASCII decoded. */
-const pathOf = (url: string): string =>
-  (url.split(/[?#]/, 1)[0] as string).replace(/%([2-7][0-9a-f])/gi, (_, hex) =>
-    String.fromCharCode(Number.parseInt(hex, 16)),
-  )
-
-const isFlat = (url: string): boolean => /^\/api\/(?:internal|auth)(?=\/|$)/.test(pathOf(url))
-const isDirectory = (url: string): boolean => /^\/scim\/v2(?=\/|$)/.test(pathOf(url))
-/** Routes for OAuth clients, which expect errors in the form of the standards. */
-const isForOAuthClients = (url: string): boolean => /^\/api\/oauth\/(?:register|token|revoke)$/.test(pathOf(url))
-const isPublicApi = (url: string): boolean => /^\/api\/v1(?=\/|$)/.test(pathOf(url))
-
 /** Pages for browsers at paths that no route serves. */
 export interface WebPages {
   serves(request: FastifyRequest): boolean
@@ -79,8 +67,9 @@ export interface WebPages {
 }
 
 export type ServerNeeds = {
-  routes: readonly Route[]
-  admit: AdmitRequest
+  /** The last one has an empty prefix. */
+  areas: readonly Area[]
+  doors: Doors
   serve: Serve
   log: Log
   metrics: Metrics
@@ -92,31 +81,8 @@ export type ServerNeeds = {
   web?: WebPages | undefined
 }
 
-const sendFailure = (reply: FastifyReply, request: FastifyRequest, failure: Failure): FastifyReply => {
-  const flat = isFlat(request.url)
-  if (isDirectory(request.url)) {
-    return reply
-      .code(scimStatus(failure))
-      .headers(headersOf(failure))
-      .header('x-request-id', request.id)
-      .type(scimContentType)
-      .send(scimFailureBody(failure))
-  }
-  if (failure.code === 'UNAVAILABLE' && isForOAuthClients(request.url)) {
-    return reply
-      .code(failure.status)
-      .headers(headersOf(failure))
-      .header('x-request-id', request.id)
-      .type(jsonType)
-      .send({ error: 'temporarily_unavailable', error_description: failure.message })
-  }
-  return reply
-    .code(flat ? flatStatus(failure) : failure.status)
-    .headers(headersOf(failure))
-    .header('x-request-id', request.id)
-    .type(jsonType)
-    .send(flat ? flatBody(failure) : envelope(failure, request.id))
-}
+const send = (reply: FastifyReply, request: FastifyRequest, contentType: string, shown: ShownError): FastifyReply =>
+  reply.code(shown.status).headers(shown.headers).header('x-request-id', request.id).type(contentType).send(shown.body)
 
 const toFailure = (error: unknown, { routeOptions, work }: FastifyRequest): Failure => {
   if (error instanceof Failure) return error
@@ -134,57 +100,30 @@ const loggedFields = (request: FastifyRequest, reply: FastifyReply, status: numb
   route: request.routeOptions.url ?? 'unknown',
   status,
   ms: Math.round(reply.elapsedTime * 10) / 10,
-  org_id: request.admitted?.caller.orgId ?? request.signedIn?.orgId ?? undefined,
-  key_id: request.admitted?.caller.keyId,
-  user_id: request.signedIn?.userId,
+  org_id: request.who?.orgId ?? undefined,
+  key_id: request.who?.keyId,
+  user_id: request.who?.userId,
 })
 
 type SendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
 
 const makeSendError =
-  (log: Log): SendError =>
+  (log: Log, areaOf: (url: string) => Area): SendError =>
   (error, request, reply) => {
+    const { config } = request.routeOptions
+    const { format } = config.area ?? areaOf(request.url)
+    const own = format.showOwn?.(error)
+    if (own) return send(reply, request, format.contentType, own)
     const failure = toFailure(error, request)
     if (isUnlogged(failure)) {
       // Logged now and not with the response, because a client that has gone gets no response.
       request.logged = true
       log.error({ ...loggedFields(request, reply, failure.status), err: failure.cause ?? failure }, 'request failed')
     }
-    return sendFailure(reply, request, failure)
+    return send(reply, request, format.contentType, format.show(failure, request.id))
   }
-
-const hasParameters = ({ path }: Route): boolean => path.includes('{')
-const urlOf = ({ path }: Route): string => `/api/v1${path}`
-
-type KnownPath = { pattern: RegExp; methods: string[] }
-
-/** The methods of each path. Literal paths come before those with a parameter in the same position. */
-const knownPaths = (routes: readonly Route[]): KnownPath[] => {
-  const literal = routes.filter((route) => !hasParameters(route))
-  const byUrl = Map.groupBy([...literal, ...routes.filter(hasParameters)], urlOf)
-  return [...byUrl].map(([url, sameUrl]) => {
-    const methods: string[] = sameUrl.map(({ method }) => method)
-    if (methods.includes('GET')) methods.push('HEAD')
-    const literals = url.split(/\{\w+\}/).map(RegExp.escape)
-    return { pattern: new RegExp(`^${literals.join('[^/]+')}$`), methods: methods.sort() }
-  })
-}
 
 type RejectUnknown = (request: FastifyRequest, reply: FastifyReply) => Promise<never>
-
-/** Rejects a request that no route serves. Under /api/v1 it is admitted first: without a valid key, paths stay hidden. */
-const makeRejectUnknown = ({ routes, admit }: Pick<ServerNeeds, 'routes' | 'admit'>): RejectUnknown => {
-  const known = knownPaths(routes)
-  return async (request, reply) => {
-    if (!isPublicApi(request.url)) throw new Failure('NOT_FOUND')
-    request.admitted = await admit(request, reply, undefined)
-    const path = pathOf(request.url)
-    const allow = known.find(({ pattern }) => pattern.test(path))?.methods
-    // If the path supports the method, the router rejected something else about the URL: that is a 404, not a 405.
-    if (!allow || allow.includes(request.method)) throw new Failure('NOT_FOUND')
-    throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: allow.join(', ') } })
-  }
-}
 
 const makeFastify = (
   { requestTimeoutMs, log }: ServerNeeds,
@@ -195,7 +134,6 @@ const makeFastify = (
     logger: false,
     genReqId: () => currentSelfCall()?.requestId ?? newId('request'),
     requestIdHeader: false,
-    bodyLimit: defaultBodyLimit,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
@@ -220,12 +158,16 @@ const makeFastify = (
     },
   })
 
-const addRequestChecks = (app: FastifyInstance, rejectUnknown: RejectUnknown, web?: WebPages): void => {
+const addRequestChecks = (
+  app: FastifyInstance,
+  rejectUnknown: RejectUnknown,
+  isPage: (request: FastifyRequest) => boolean,
+): void => {
   app.addHook('onRequest', (request, reply, done) => {
     if (!isUnambiguous(request.raw, request.originalUrl)) {
       reply.header('connection', 'close')
       done(notHttp())
-    } else if (request.is404 && !web?.serves(request)) {
+    } else if (request.is404 && !isPage(request)) {
       // Before the body is read: its type and size must not reveal whether a path exists.
       rejectUnknown(request, reply).catch(done)
     } else done()
@@ -259,60 +201,77 @@ const logResponses = (app: FastifyInstance, { log, metrics }: Pick<ServerNeeds, 
 const markWrites = (app: FastifyInstance, wrote: ServerNeeds['wrote']): void => {
   if (!wrote) return
   app.addHook('onSend', async (request) => {
-    const { admitted, signedIn, method, routeOptions } = request
+    const { who, method, routeOptions } = request
     if (['GET', 'HEAD', 'OPTIONS'].includes(method) && !routeOptions.config.writes) return
-    const subjects = [admitted?.caller.orgId, signedIn?.orgId, signedIn?.userId].filter((id) => typeof id === 'string')
+    const subjects = [who?.orgId, who?.userId].filter((id) => typeof id === 'string')
     if (subjects.length > 0) await wrote(subjects)
   })
 }
 
-type RoutesNeeds = Pick<ServerNeeds, 'routes' | 'admit' | 'serve' | 'readBody'>
+type RoutesNeeds = Pick<ServerNeeds, 'areas' | 'doors' | 'serve' | 'readBody'> & {
+  known: KnownPaths
+  rejectUnknown: RejectUnknown
+}
 
-const addRoutes = (app: FastifyInstance, needs: RoutesNeeds, rejectUnknown: RejectUnknown): void => {
-  const { routes, admit, serve, readBody } = needs
-  const literalPaths = new Set(routes.filter((route) => !hasParameters(route)).map(urlOf))
-  for (const route of routes) {
-    const add = (scope: FastifyInstance): void => {
-      scope.route({
-        method: route.method,
-        url: urlOf(route).replace(/\{(\w+)\}/g, ':$1'),
-        bodyLimit: route.bodyLimit ?? defaultBodyLimit,
-        config: {
-          ...(route.oversize && { documentedLimit: route.oversize.above }),
-          ...(route.databaseFault && { databaseFault: route.databaseFault }),
-        },
-        // With callbacks, because nearly every request is admitted without waiting for anything.
-        onRequest: (request, reply, done) => {
-          // When a literal path does not support a method, the router reads its last segment as an id.
-          const isLiteral = route.params && literalPaths.has(pathOf(request.url))
-          const admitting = (): MaybePromise<void> =>
-            andThen(admit(request, reply, route), (admitted) => {
-              request.admitted = admitted
-            })
-          whenDone(isLiteral ? () => rejectUnknown(request, reply) : admitting, done)
-        },
-        handler: async (request, reply) => {
-          const served = await serve(route, request, reply, request.admitted as Admitted)
-          reply.type(typeof served === 'string' ? jsonType : served.contentType)
-          return typeof served === 'string' ? served : served.content
-        },
-      })
+const addRoute = (app: FastifyInstance, area: Area, route: Route, needs: RoutesNeeds): void => {
+  const { doors, serve, known, rejectUnknown } = needs
+  const door: Door = doors[route.access.by]
+  app.route({
+    method: route.method,
+    url: routeUrl(area, route).replace(/\{(\w+)\}/g, ':$1'),
+    exposeHeadRoute: !route.acts,
+    bodyLimit: route.bodyLimit ?? area.bodyLimit,
+    config: {
+      area,
+      ...(route.oversize && { documentedLimit: route.oversize.above }),
+      ...(route.databaseFault && { databaseFault: route.databaseFault }),
+      ...(route.acts && { writes: true }),
+    },
+    // With callbacks, because nearly every request is admitted without waiting for anything.
+    onRequest: (request, reply, done) => {
+      // When a literal path does not support a method, the router reads its last segment as an id.
+      const isLiteral = route.params && known.isLiteral(request.url)
+      const admitting = (): MaybePromise<void> =>
+        andThen(door.admit(request, reply, route), (admitted) => {
+          request.admitted = admitted
+        })
+      whenDone(isLiteral ? () => rejectUnknown(request, reply) : admitting, done)
+    },
+    handler: (request, reply) => serve(route, area, door, request, reply),
+  })
+}
+
+/** How the body of a route arrives decides which scope it is added to. */
+const addRoutes = (app: FastifyInstance, needs: RoutesNeeds): void => {
+  const { areas, readBody } = needs
+  for (const area of areas) {
+    for (const route of area.routes) {
+      if (route.uploads) app.register(async (scope) => addRoute(acceptEveryType(scope, readBody), area, route, needs))
+      else if (route.form) {
+        app.register(async (scope) => {
+          scope.addContentTypeParser('application/x-www-form-urlencoded', readBody)
+          addRoute(scope, area, route, needs)
+        })
+      } else addRoute(app, area, route, needs)
     }
-    if (route.uploads) app.register(async (scope) => add(acceptEveryType(scope, readBody)))
-    else add(app)
   }
 }
 
 export const makeServer = (needs: ServerNeeds): FastifyInstance => {
-  const sendError = makeSendError(needs.log)
-  const rejectUnknown = makeRejectUnknown(needs)
+  const { areas, web } = needs
+  const areaOf = makeAreaOf(areas)
+  const known = makeKnownPaths(areas)
+  const sendError = makeSendError(needs.log, areaOf)
+  const rejectUnknown: RejectUnknown = (request, reply) => known.refuse(areaOf(request.url), request, reply)
+  const isPage = (request: FastifyRequest): boolean =>
+    web?.serves(request) === true && !known.hasOtherMethods(areaOf(request.url), request)
   const app = makeFastify(needs, rejectUnknown, sendError)
 
   // Node would respond to an unknown Expect header with an empty 417. The header is ignored instead.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
   app.decorateRequest('admitted', null)
-  app.decorateRequest('signedIn', null)
+  app.decorateRequest('who', null)
   app.decorateRequest('logged', false)
   app.decorateRequest('work', null)
   app.removeAllContentTypeParsers()
@@ -325,7 +284,7 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
     done()
   })
   refuseWhileClosing(app, needs.stopping)
-  addRequestChecks(app, rejectUnknown, needs.web)
+  addRequestChecks(app, rejectUnknown, isPage)
   followRequests(app)
   logResponses(app, needs)
   markWrites(app, needs.wrote)
@@ -339,8 +298,8 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
     return drainBody(request.raw).then(() => sendError(shown, request, reply))
   })
   app.setNotFoundHandler((request, reply) =>
-    needs.web?.serves(request) ? needs.web.send(request, reply) : rejectUnknown(request, reply),
+    web && isPage(request) ? web.send(request, reply) : rejectUnknown(request, reply),
   )
-  addRoutes(app, needs, rejectUnknown)
+  addRoutes(app, { ...needs, known, rejectUnknown })
   return app
 }

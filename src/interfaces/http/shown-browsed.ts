@@ -1,9 +1,10 @@
 /** A message of either channel as the dashboard lists it. */
+
 import { z } from 'zod'
-import { channels } from '../ground/channel.ts'
-import { statusFilter } from '../messages/shapes.ts'
-import type { BrowsedRow } from '../messages/store/browse-messages.ts'
-import { isoOrNull } from './shown-message.ts'
+import { channels } from '../../platform/ground/channel.ts'
+import { isoOrNull } from '../../platform/ground/instant.ts'
+import { statusFilter } from '../../sending/messages/shapes.ts'
+import type { BrowsedRow } from '../../sending/messages/store/browse-messages.ts'
 
 const instantOrNull = z.iso.datetime().nullable()
 

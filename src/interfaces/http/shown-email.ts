@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import type { Email } from '../messages/email/response-shapes.ts'
-import type { MessageRow } from '../messages/store/message-row.ts'
+import type { Email } from '../../sending/messages/email/shapes.ts'
+import type { MessageRow } from '../../sending/messages/store/message-row.ts'
 import { shownOutcome, shownTimes } from './shown-message.ts'
 
 export const shownEmail = (row: MessageRow, withBody: boolean): z.output<typeof Email> => ({

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
-import { attachmentPath, dashboardAttachmentPath } from '../inbound/attachment-path.ts'
-import type { InboundDetailItem, InboundEmailItem, InboundItem, InboundSmsItem } from '../inbound/shapes.ts'
-import type { AttachmentRow, InboundRow } from '../inbound/store.ts'
+import { attachmentPath, dashboardAttachmentPath } from '../../sending/inbound/attachment-path.ts'
+import type { InboundDetailItem, InboundEmailItem, InboundItem, InboundSmsItem } from '../../sending/inbound/shapes.ts'
+import type { AttachmentRow, InboundRow } from '../../sending/inbound/store/inbound-rows.ts'
 import { downloadHeaders } from './download-headers.ts'
 
 const commonOf = ({ id, kind, in_reply_to, tenant_id, received_at, created_at }: InboundRow) => ({

@@ -1,7 +1,6 @@
 /** The fields that the messages of all channels show. */
-import type { MessageRow } from '../messages/store/message-row.ts'
-
-export const isoOrNull = (at: Date | null): string | null => at?.toISOString() ?? null
+import { isoOrNull } from '../../platform/ground/instant.ts'
+import type { MessageRow } from '../../sending/messages/store/message-row.ts'
 
 export const shownTimes = (row: MessageRow) => ({
   created_at: row.created_at.toISOString(),

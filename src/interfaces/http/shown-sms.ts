@@ -1,8 +1,9 @@
 import type { z } from 'zod'
-import type { SmsDetail } from '../messages/sms/shapes.ts'
-import { localDueAt } from '../messages/sms/sms-channel.ts'
-import type { MessageRow } from '../messages/store/message-row.ts'
-import { isoOrNull, shownOutcome, shownTimes } from './shown-message.ts'
+import { isoOrNull } from '../../platform/ground/instant.ts'
+import type { SmsDetail } from '../../sending/messages/sms/shapes.ts'
+import { localDueAt } from '../../sending/messages/sms/sms-draft.ts'
+import type { MessageRow } from '../../sending/messages/store/message-row.ts'
+import { shownOutcome, shownTimes } from './shown-message.ts'
 
 /** A message that waits for a local time shows the instant by the present rules of its zone. */
 const scheduledAt = (row: MessageRow): string | null =>

@@ -1,6 +1,6 @@
 /** What clients see while the service stops. */
 import type { FastifyInstance } from 'fastify'
-import { Failure } from '../ground/errors.ts'
+import { Failure } from '../../platform/ground/errors.ts'
 
 /** By then, a supervisor has started another process or the load balancer has chosen one. */
 const retryAfterSeconds = 1

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { exchange, type Field, write } from '../../test/hostile/wire.ts'
-import { startTestService, type TestService } from '../../test/service/service.ts'
+import { exchange, type Field, write } from '../../../test/hostile/wire.ts'
+import { startTestService, type TestService } from '../../../test/service/service.ts'
 import { fromThisMachine } from './this-machine.ts'
 
 const local = '127.0.0.1:3000'

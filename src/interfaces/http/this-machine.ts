@@ -1,6 +1,6 @@
 /** Recognises requests of programs on this machine, for routes that need no key because only they can use them. */
 import type { IncomingMessage } from 'node:http'
-import { isLoopback } from '../ground/ip-address.ts'
+import { isLoopback } from '../../platform/ground/ip-address.ts'
 
 /** A proxy on this machine connects over loopback too, but its clients are elsewhere. */
 const signsOfForwarding = [

@@ -1,6 +1,6 @@
 /** Gives each request a span, which continues the trace of its `traceparent` header. */
 import type { FastifyInstance } from 'fastify'
-import { runInSpan, startSpan, type TraceSpan } from '../ground/tracing.ts'
+import { runInSpan, startSpan, type TraceSpan } from '../../platform/ground/tracing.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -41,7 +41,7 @@ export const traceRequests = (app: FastifyInstance): void => {
     if (span) {
       span.set({
         'http.response.status_code': reply.statusCode,
-        'tidings.org_id': request.admitted?.caller.orgId ?? request.signedIn?.orgId ?? undefined,
+        'tidings.org_id': request.who?.orgId ?? undefined,
       })
       if (reply.statusCode >= 500) span.fail(String(reply.statusCode))
       span.end()

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { changedTables, checkResponse, makeDigest } from '../../test/hostile/responses.ts'
-import { type Exchange, exchange } from '../../test/hostile/wire.ts'
-import { startTestService, type TestService } from '../../test/service/service.ts'
+import { changedTables, checkResponse, makeDigest } from '../../../test/hostile/responses.ts'
+import { type Exchange, exchange } from '../../../test/hostile/wire.ts'
+import { startTestService, type TestService } from '../../../test/service/service.ts'
 
 let t: TestService
 let key: string

@@ -1,7 +1,7 @@
 /** Refuses requests that a proxy in front of the service could read differently: their host, or the bytes of their body. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { Failure } from '../ground/errors.ts'
+import { Failure } from '../../platform/ground/errors.ts'
 
 /** One host with an optional port. Lists, user names and paths are not hosts. */
 const oneHost = /^(?:[^\s,/\\?#@:[\]]*|\[[^\s,/\\?#@[\]]+\])(?::\d{0,5})?$/

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { watchTables } from '../../test/expect/refusal.ts'
-import { testService } from '../../test/service/service.ts'
+import { watchTables } from '../../../test/expect/refusal.ts'
+import { testService } from '../../../test/service/service.ts'
 import { makeUploads } from './uploads.ts'
 
 const startIn = (uploads: ReturnType<typeof makeUploads>, refused: string[]) => (caller: string, bytes: number) => {

@@ -2,7 +2,7 @@
  * Limits the bytes of request bodies that are still arriving, for each caller and for the process. Without a limit, a
  * few slow clients could fill the memory with bodies that they never complete.
  */
-import { Failure } from '../ground/errors.ts'
+import { Failure } from '../../platform/ground/errors.ts'
 
 export type UploadLimits = { perCaller: number; total: number }
 

@@ -1,8 +1,8 @@
 /** The month that a request asks the usage of. */
 import { z } from 'zod'
-import { patternText } from '../ground/bounded-text.ts'
-import { invalid } from '../ground/errors.ts'
-import { isReadablePeriod, monthOf } from '../usage/periods.ts'
+import { isReadablePeriod, monthOf } from '../../customers/usage/periods.ts'
+import { patternText } from '../../platform/ground/bounded-text.ts'
+import { invalid } from '../../platform/ground/errors.ts'
 
 export const periodQuery = z.object({
   period: patternText(/^\d{4}-(?:0[1-9]|1[0-2])$/, 7, 'Must be a month such as 2026-03.')

@@ -1,13 +1,20 @@
 /** Bounces and complaints by mail: a message goes out through a relay, and its report comes back over SMTP. */
 import { createTransport } from 'nodemailer'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { watchTables } from '../../test/expect/refusal.ts'
-import { testMasterKey } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
-import { makeReturnTokens } from '../messages/email/return-token.ts'
-import { postOf } from '../messages/harness.ts'
-import { ca, connectSmtp, tlsFiles } from '../submission/harness.ts'
-import { complaint, deliver, exchangeBounce, gmailBounce, postfixBounce, startBouncingService } from './harness.ts'
+import {
+  complaint,
+  deliver,
+  exchangeBounce,
+  gmailBounce,
+  postfixBounce,
+  startBouncingService,
+} from '../../../test/clients/inbound-mail.ts'
+import { postOf } from '../../../test/clients/post-client.ts'
+import { ca, connectSmtp, tlsFiles } from '../../../test/clients/submission-client.ts'
+import { watchTables } from '../../../test/expect/refusal.ts'
+import { testMasterKey } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { makeReturnTokens } from '../../sending/messages/email/return-token.ts'
 
 const t = await startBouncingService()
 afterAll(() => t.stop())

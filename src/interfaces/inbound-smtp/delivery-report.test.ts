@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { AttachedFile } from '../submission/reader.ts'
+import type { AttachedFile } from '../submission/parsed-mail.ts'
 import { readDeliveryReport } from './delivery-report.ts'
 
 const part = (type: string, ...lines: string[]): AttachedFile => ({

@@ -1,6 +1,6 @@
 /** Reads bounces (RFC 3464) and complaints (RFC 5965) out of a parsed message. */
-import type { Report } from '../providers/handover.ts'
-import type { ParsedMail } from '../submission/reader.ts'
+import type { Report } from '../../providers/handover.ts'
+import type { ParsedMail } from '../submission/parsed-mail.ts'
 import { addressIn, type ReportFields, readReportFields } from './report-fields.ts'
 
 /** One entry of a report. `addresses` are the recipients it names, the one that the sender used first. */

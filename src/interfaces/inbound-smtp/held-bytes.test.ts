@@ -1,9 +1,9 @@
 import { PassThrough } from 'node:stream'
 import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { expect, test } from 'vitest'
-import { silentLog } from '../ground/log.ts'
+import { silentLog } from '../../platform/ground/log.ts'
 import type { MailParser } from '../submission/mail-parser.ts'
-import type { ParsedMail } from '../submission/reader.ts'
+import type { ParsedMail } from '../submission/parsed-mail.ts'
 import { makeInboundHandlers } from './inbound-handlers.ts'
 
 const kilobytes = (n: number): Buffer => Buffer.alloc(n * 1_024, 'x')

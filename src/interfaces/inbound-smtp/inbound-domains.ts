@@ -1,8 +1,8 @@
 /** The mailboxes of inbound domains: every address of a verified domain that receives mail. */
-import type { Clock } from '../ground/clock.ts'
-import { comparableAddress, domainPart } from '../ground/mailbox.ts'
-import type { InboundDomain } from '../inbound/store.ts'
-import type { TakeEmail } from '../inbound/take-email.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { comparableAddress, domainPart } from '../../platform/ground/mailbox.ts'
+import type { InboundDomain } from '../../sending/inbound/store/inbound-rows.ts'
+import type { TakeEmail } from '../../sending/inbound/take-email.ts'
 import { receivedEmailOf } from '../submission/received-email.ts'
 import type { FindMailbox } from './mailboxes.ts'
 

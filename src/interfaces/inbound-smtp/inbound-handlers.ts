@@ -1,10 +1,11 @@
 /** Handles the commands of inbound SMTP sessions. Mail is accepted only for known mailboxes, and never relayed. */
 import type { SMTPServerDataStream, SMTPServerOptions, SMTPServerSession } from 'smtp-server'
-import { Failure, malformed } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
-import { withRequestId } from '../ground/request-context.ts'
+import { Failure, malformed } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { withRequestId } from '../../platform/ground/request-context.ts'
 import type { MailParser } from '../submission/mail-parser.ts'
+import type { Disconnect } from '../submission/smtp-port.ts'
 import type { FindMailbox, InboundMailbox } from './mailboxes.ts'
 
 /**
@@ -56,8 +57,7 @@ type Needs = {
   mailboxes: readonly FindMailbox[]
   parser: MailParser
   log: Log
-  /** Sends a 421 reply to the session and closes it. */
-  disconnect(id: string, reply: string): void
+  disconnect: Disconnect
   maxHeldBytes?: number
 }
 
@@ -137,7 +137,7 @@ export const makeInboundHandlers = (needs: Needs) => {
 
   const handlers = {
     onConnect: (session, done) => {
-      const onTimeout = () => disconnect(session.id, '4.4.2 The session timed out.')
+      const onTimeout = () => disconnect((id) => id === session.id, '4.4.2 The session timed out.')
       deadlines.set(session.id, setTimeout(onTimeout, sessionMs).unref())
       done()
     },
@@ -171,5 +171,6 @@ export const makeInboundHandlers = (needs: Needs) => {
     },
   } satisfies SMTPServerOptions
 
-  return { handlers, inFlight }
+  // What has not arrived when the service stops is sent again by the other server.
+  return { handlers, inFlight, isReceiving: () => true }
 }

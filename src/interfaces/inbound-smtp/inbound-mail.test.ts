@@ -1,11 +1,11 @@
 /** Email for inbound domains, delivered over SMTP. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { domainClient } from '../../test/clients/domain-client.ts'
-import { phoneClient } from '../../test/clients/phone-client.ts'
-import { watchTables } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { postOf } from '../messages/harness.ts'
-import { deliver } from './harness.ts'
+import { domainClient } from '../../../test/clients/domain-client.ts'
+import { deliver } from '../../../test/clients/inbound-mail.ts'
+import { phoneClient } from '../../../test/clients/phone-client.ts'
+import { postOf } from '../../../test/clients/post-client.ts'
+import { watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService({ env: { INBOUND_SMTP_PORT: '0', RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

@@ -1,6 +1,6 @@
 /** Who receives mail over SMTP. Each kind of mailbox decides which addresses it knows. */
-import type { ReturnRef, ReturnTokens } from '../messages/email/return-token.ts'
-import type { ParsedMail } from '../submission/reader.ts'
+import type { ReturnRef, ReturnTokens } from '../../sending/messages/email/return-token.ts'
+import type { ParsedMail } from '../submission/parsed-mail.ts'
 import type { TakeReport } from './take-report.ts'
 
 export type InboundMailbox = {

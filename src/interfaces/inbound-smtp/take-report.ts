@@ -1,11 +1,11 @@
 /** Records bounces and complaints that arrive by mail as outcomes of the message that their return path names. */
-import type { Clock } from '../ground/clock.ts'
-import { sha256Hex } from '../ground/crypto.ts'
-import type { Log } from '../ground/log.ts'
-import type { ReturnRef } from '../messages/email/return-token.ts'
-import type { Outcomes } from '../messages/outcomes.ts'
-import { wireAddress } from '../providers/email/compose-mime.ts'
-import type { ParsedMail } from '../submission/reader.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sha256Hex } from '../../platform/ground/crypto.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { wireAddress } from '../../providers/email/compose-mime.ts'
+import type { ReturnRef } from '../../sending/messages/email/return-token.ts'
+import type { Outcomes } from '../../sending/messages/outcomes.ts'
+import type { ParsedMail } from '../submission/parsed-mail.ts'
 import { type ReportEntry, readDeliveryReport } from './delivery-report.ts'
 
 export type TakeReport = (ref: ReturnRef, mail: ParsedMail) => Promise<void>

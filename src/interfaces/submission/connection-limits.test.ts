@@ -4,8 +4,6 @@ import type { AddressInfo, Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { silentLog } from '../ground/log.ts'
-import { limitConnections } from './connection-limits.ts'
 import {
   ca,
   connectSmtp,
@@ -16,7 +14,9 @@ import {
   startMessage,
   startSubmissionService,
   tlsFiles,
-} from './harness.ts'
+} from '../../../test/clients/submission-client.ts'
+import { silentLog } from '../../platform/ground/log.ts'
+import { limitConnections } from './connection-limits.ts'
 
 const addressRefusal = '421 4.7.0 Too many connections from this address. Close one of them and try again.'
 const totalRefusal = '421 4.3.2 Too many connections. Try again later.'

@@ -4,8 +4,8 @@
  */
 import type { Socket } from 'node:net'
 import type { SMTPServer } from 'smtp-server'
-import { type CountedNetwork, countedNetworks, parseIp } from '../ground/ip-address.ts'
-import type { Log } from '../ground/log.ts'
+import { type CountedNetwork, countedNetworks, parseIp } from '../../platform/ground/ip-address.ts'
+import type { Log } from '../../platform/ground/log.ts'
 
 const addressReply = '4.7.0 Too many connections from this address. Close one of them and try again.'
 const totalReply = '4.3.2 Too many connections. Try again later.'

@@ -1,11 +1,11 @@
 /** Converts a parsed message and its envelope to the body of a POST /emails request. */
 import { domainToASCII } from 'node:url'
 import mime from 'mime/lite'
-import { malformed } from '../ground/errors.ts'
-import { HeaderName, HeaderValue, maxMailboxLength } from '../messages/email/shapes.ts'
-import { maxMapKeys } from '../messages/shapes.ts'
-import { contentIdPattern } from '../providers/email/mime-parts.ts'
-import { type AttachedFile, bareContentId, type Mailbox, type ParsedMail } from './reader.ts'
+import { malformed } from '../../platform/ground/errors.ts'
+import { contentIdPattern } from '../../providers/email/mime-parts.ts'
+import { HeaderName, HeaderValue, maxMailboxLength } from '../../sending/messages/email/shapes.ts'
+import { maxMapKeys } from '../../sending/messages/shapes.ts'
+import { type AttachedFile, bareContentId, type Mailbox, type ParsedMail } from './parsed-mail.ts'
 
 export type EmailInput = {
   /** Not validated yet. The API's request schema validates it. */

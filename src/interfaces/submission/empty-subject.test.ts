@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { connectSmtp, outboxOf, startMessage, startSubmissionService } from './harness.ts'
+import { connectSmtp, outboxOf, startMessage, startSubmissionService } from '../../../test/clients/submission-client.ts'
 
 const t = await startSubmissionService()
 afterAll(() => t.stop())

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
-import { mintKey } from '../keys/key-secret.ts'
-import { connectSmtp, startSubmissionService } from './harness.ts'
+import { connectSmtp, startSubmissionService } from '../../../test/clients/submission-client.ts'
+import { mintKey } from '../../customers/keys/key-secret.ts'
 
 const t = await startSubmissionService()
 afterAll(() => t.stop())

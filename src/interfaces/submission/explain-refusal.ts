@@ -1,7 +1,8 @@
 /** Says why a client cannot authenticate. Only the holder of a genuine key learns what became of that key. */
-import { Failure } from '../ground/errors.ts'
-import type { Callers, KeyFault } from '../keys/callers.ts'
-import { isKeyShaped } from '../keys/key-secret.ts'
+
+import type { Callers, KeyFault } from '../../customers/keys/callers.ts'
+import { isKeyShaped } from '../../customers/keys/key-secret.ts'
+import { Failure } from '../../platform/ground/errors.ts'
 
 const reasons: Record<KeyFault, string> = {
   other: 'the password must be an API key, which starts with svc_live_ or svc_test_.',

@@ -2,7 +2,7 @@
  * Shares a few workers fairly. Each lane has one worker at a time, and the lanes take turns, so a sender with many or
  * slow tasks delays only its own. A turn is one task, or several light ones that start together.
  */
-import { Failure } from '../ground/errors.ts'
+import { Failure } from '../../platform/ground/errors.ts'
 
 export interface FairQueue {
   /** Rejects when too many tasks are waiting. A task whose `gone` signal fires before it starts is dropped. */

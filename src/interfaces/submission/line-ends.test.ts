@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import type { CreatedOrg } from '../operator/create-org.ts'
-import { connectSmtp, message, outboxOf, type SmtpConnection, startMessage, startSubmissionService } from './harness.ts'
+import {
+  connectSmtp,
+  message,
+  outboxOf,
+  type SmtpConnection,
+  startMessage,
+  startSubmissionService,
+} from '../../../test/clients/submission-client.ts'
+import type { CreatedOrg } from '../../app/operator/create-org.ts'
 import { makeLoneLineEndFinder } from './line-ends.ts'
 
 type Service = Awaited<ReturnType<typeof startSubmissionService>>

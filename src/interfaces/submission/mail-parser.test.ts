@@ -1,15 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { makeMailParser } from './mail-parser.ts'
-import type { makeReader, ParsedMail } from './reader.ts'
 
-/** Returns the bytes as the subject; "forever" never ends. Sent to the thread as text, like the real reader. */
-const fakeReader = (() => async (bytes: Uint8Array) => {
-  const subject = Buffer.from(bytes).toString()
-  if (subject === 'dies') process.exit(1)
-  if (subject === 'bad') throw new Error('bad')
-  if (subject.startsWith('forever')) for (;;);
-  return { subject, attachments: [] as unknown } as ParsedMail
-}) as typeof makeReader
+const program = new URL('../../../test/providers/fake-parser-thread.ts', import.meta.url)
 
 const parserOf = (options: Parameters<typeof makeMailParser>[0]) => {
   const parser = makeMailParser(options)
@@ -30,7 +22,7 @@ const parserOf = (options: Parameters<typeof makeMailParser>[0]) => {
 }
 
 test('slow messages of one org do not delay other orgs', async () => {
-  const { parse, settled } = parserOf({ deadlineMs: 500, reader: fakeReader })
+  const { parse, settled } = parserOf({ deadlineMs: 500, program })
   const hostile = [1, 2, 3].map((n) => parse(`forever ${n}`, 'org_a'))
   const own = parse('own', 'org_a')
   const others = [parse('b', 'org_b'), parse('c', 'org_c')]
@@ -46,7 +38,7 @@ test('slow messages of one org do not delay other orgs', async () => {
 })
 
 test('messages that share the turn of one that ends its thread are parsed in another', async () => {
-  const { parse } = parserOf({ deadlineMs: 500, reader: fakeReader })
+  const { parse } = parserOf({ deadlineMs: 500, program })
   const messages = ['first', 'a', 'forever', 'b', 'bad', 'c', 'dies', 'd']
   expect(await Promise.all(messages.map((message) => parse(message, 'org_a')))).toEqual([
     'first',
@@ -61,14 +53,14 @@ test('messages that share the turn of one that ends its thread are parsed in ano
 })
 
 test('a message that cannot be parsed or that crashes the thread is rejected without affecting the next', async () => {
-  const { parse } = parserOf({ reader: fakeReader })
+  const { parse } = parserOf({ program })
   expect(await parse('bad', 'org_a')).toBe('VALIDATION_ERROR')
   expect(await parse('dies', 'org_a')).toBe('VALIDATION_ERROR')
   expect(await parse('good', 'org_a')).toBe('good')
 })
 
 test('a message whose client disconnects while it waits is not parsed', async () => {
-  const { parse, settled } = parserOf({ deadlineMs: 500, reader: fakeReader })
+  const { parse, settled } = parserOf({ deadlineMs: 500, program })
   const first = parse('forever', 'org_a')
   const leaving = new AbortController()
   const second = parse('left', 'org_a', leaving.signal)

@@ -2,10 +2,10 @@
  * Parses messages in worker threads: ten hostile megabytes keep a parser busy for seconds, and would block every other
  * request in this process. A message that takes too long is ended with its thread, and delays only mail of its org.
  */
-import { type Failure, malformed } from '../ground/errors.ts'
+import { type Failure, malformed } from '../../platform/ground/errors.ts'
 import { makeFairQueue, type QueueTurn } from './fair-queue.ts'
-import { type ParserThread, startParserThread, ThreadEnded } from './parser-thread.ts'
-import { makeReader, type ParsedMail } from './reader.ts'
+import type { ParsedMail } from './parsed-mail.ts'
+import { type ParserThread, parserProgram, startParserThread, ThreadEndedFault } from './parser-thread.ts'
 
 /** More lines than a legitimate message of 10 MB has. Parsing time grows with lines more than with bytes. */
 const maxLines = 200_000
@@ -42,7 +42,7 @@ export interface MailParser {
   close(): Promise<void>
 }
 
-export const makeMailParser = ({ deadlineMs = defaultDeadlineMs, reader = makeReader } = {}): MailParser => {
+export const makeMailParser = ({ deadlineMs = defaultDeadlineMs, program = parserProgram } = {}): MailParser => {
   const queue = makeFairQueue(queueLimits)
   const idle = new Set<ParserThread>()
   const threadOfTurn = new WeakMap<QueueTurn, Promise<ParserThread>>()
@@ -52,7 +52,7 @@ export const makeMailParser = ({ deadlineMs = defaultDeadlineMs, reader = makeRe
       idle.delete(thread)
       if (thread.isFree()) return thread
     }
-    return startParserThread({ reader, deadlineMs })
+    return startParserThread({ program, deadlineMs })
   }
 
   const readIn = async (turn: QueueTurn, bytes: Buffer): Promise<ParsedMail | undefined> => {
@@ -74,7 +74,7 @@ export const makeMailParser = ({ deadlineMs = defaultDeadlineMs, reader = makeRe
           if (!mail) throw unreadable()
           return mail
         } catch (error) {
-          if (!(error instanceof ThreadEnded)) throw error
+          if (!(error instanceof ThreadEndedFault)) throw error
         }
       }
     },

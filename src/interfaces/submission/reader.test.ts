@@ -1,10 +1,9 @@
 import fc from 'fast-check'
-import * as postalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
 import { emailInputOf } from './email-input.ts'
 import { makeReader } from './reader.ts'
 
-const reader = makeReader(postalMime)
+const reader = makeReader()
 const read = (message: string | Buffer) => reader(typeof message === 'string' ? Buffer.from(message) : message)
 
 const crlf = '\r\n'

@@ -1,6 +1,6 @@
 /** Converts a parsed message to an email that the service has received. */
-import type { ReceivedEmail } from '../inbound/take-email.ts'
-import { bareContentId, type Mailbox, type ParsedMail } from './reader.ts'
+import type { ReceivedEmail } from '../../sending/inbound/take-email.ts'
+import { bareContentId, type Mailbox, type ParsedMail } from './parsed-mail.ts'
 
 const addresses = (mailboxes: Mailbox[]): string[] => mailboxes.map(({ address }) => address)
 

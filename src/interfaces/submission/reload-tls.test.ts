@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import type { SMTPServer } from 'smtp-server'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
-import { type Log, silentLog } from '../ground/log.ts'
-import { type Signer, selfSigned } from '../providers/email/harness.ts'
-import { connectSmtp, startSubmissionService } from './harness.ts'
+import { connectSmtp, startSubmissionService } from '../../../test/clients/submission-client.ts'
+import { type Signer, selfSigned } from '../../../test/providers/email.ts'
+import { type Log, silentLog } from '../../platform/ground/log.ts'
 import { makeReloadTls } from './reload-tls.ts'
 
 const [first, second] = await Promise.all([selfSigned('one.example.test'), selfSigned('two.example.test')])

@@ -3,13 +3,13 @@ import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import type { SMTPServer } from 'smtp-server'
-import type { Log } from '../ground/log.ts'
+import type { Log } from '../../platform/ground/log.ts'
 
 /** Programs that renew certificates replace their files, so a watch on the files themselves would miss that. */
 const checkEveryMs = 5_000
 
-type TlsFiles = { certFile: string; keyFile: string }
-type TlsPair = { cert: Buffer; key: Buffer }
+export type TlsFiles = { certFile: string; keyFile: string }
+export type TlsPair = { cert: Buffer; key: Buffer }
 
 export interface ReloadTls {
   start(): void

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type Code, catalogue, Failure, type FailureDetail } from '../ground/errors.ts'
-import { HandoverError, type HandoverFault } from '../providers/handover.ts'
+import { type Code, catalogue, Failure, type FailureDetail } from '../../platform/ground/errors.ts'
+import { HandoverFault, type HandoverFaultKind } from '../../providers/handover.ts'
 import { replyTo, type Stage } from './reply.ts'
 
 const replyLine = (code: Code, detail: FailureDetail = {}, stage: Stage = 'mail') => {
@@ -57,9 +57,9 @@ test('a message that was sent but not recorded is a permanent error, so that no 
 })
 
 describe('a message that the provider did not accept', () => {
-  const replyFor = (kind: HandoverFault) =>
+  const replyFor = (kind: HandoverFaultKind) =>
     replyLine('INTERNAL_ERROR', {
-      cause: new HandoverError(kind, 'smtp', 'provider detail'),
+      cause: new HandoverFault(kind, 'smtp', 'provider detail'),
       extra: { message_id: 'msg_1' },
     })
 

@@ -1,8 +1,8 @@
 /** Maps error codes of the catalogue to SMTP replies. */
-import { refusalInOutage } from '../db/refuse-in-outage.ts'
-import { type Code, Failure, invalid, retryAfterOf, typeOf } from '../ground/errors.ts'
-import { currentRequest } from '../ground/request-context.ts'
-import { HandoverError } from '../providers/handover.ts'
+import { refusalInOutage } from '../../platform/db/refuse-in-outage.ts'
+import { type Code, Failure, invalid, retryAfterOf, typeOf } from '../../platform/ground/errors.ts'
+import { currentRequest } from '../../platform/ground/request-context.ts'
+import { HandoverFault } from '../../providers/handover.ts'
 
 export type Reply = { code: number; text: string }
 
@@ -25,11 +25,11 @@ const temporaryCodes: ReadonlySet<Code> = new Set<Code>(['RATE_LIMITED', 'IDEMPO
 
 /** A message that the provider rejected, or that was or may have been sent, must not be retried automatically. */
 const isFinal = ({ cause, detail }: Failure): boolean =>
-  detail.done === true || (cause instanceof HandoverError && (cause.kind === 'refused' || cause.kind === 'uncertain'))
+  detail.done === true || (cause instanceof HandoverFault && (cause.kind === 'refused' || cause.kind === 'uncertain'))
 
 /** The provider accepted the message for nobody because the addresses do not exist. */
 const isRecipientRefused = ({ cause }: Failure): boolean =>
-  cause instanceof HandoverError && cause.kind === 'refused' && cause.refusedRecipients.length > 0
+  cause instanceof HandoverFault && cause.kind === 'refused' && cause.refusedRecipients.length > 0
 
 /** Too many recipients. A mail server sends to the remaining ones in another message. */
 const isTooMany = ({ detail }: Failure): boolean => detail.errors?.some(({ code }) => code === 'too_big') ?? false

@@ -1,13 +1,14 @@
 /** Handles the commands of SMTP sessions: limits each session and passes its messages to `submit`. */
 import type { SMTPServerDataStream, SMTPServerOptions, SMTPServerSession } from 'smtp-server'
-import { Failure, invalid, isUnlogged, malformed } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import { parseIp } from '../ground/ip-address.ts'
-import type { Log } from '../ground/log.ts'
-import { parseMailbox } from '../ground/mailbox.ts'
-import { withRequestId } from '../ground/request-context.ts'
+import { Failure, invalid, isUnlogged, malformed } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { parseIp } from '../../platform/ground/ip-address.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { parseMailbox } from '../../platform/ground/mailbox.ts'
+import { withRequestId } from '../../platform/ground/request-context.ts'
 import { makeLoneLineEndFinder } from './line-ends.ts'
 import { asFailure, loneLineEnd, type Stage, smtpRefusal } from './reply.ts'
+import type { Disconnect } from './smtp-port.ts'
 import type { AuthenticatedSession, Submit } from './submit.ts'
 
 const maxRecipients = 50
@@ -17,12 +18,9 @@ const authDeadlineMs = 60_000
 const receiveDeadlineMs = 10 * 60_000
 const maxAuthFailures = 5
 
-type Disconnect = (matches: (id: string) => boolean, reply: string) => void
-
 type Needs = {
   submit: Submit
   log: Log
-  /** Sends a 421 reply to the matching sessions and closes them. */
   disconnect: Disconnect
   disabledCommands: string[]
   requiresStartTls: boolean
@@ -199,5 +197,5 @@ export const makeSmtpHandlers = (needs: Needs) => {
     },
   } satisfies SMTPServerOptions
 
-  return { handlers, receiving, inFlight }
+  return { handlers, inFlight, isReceiving: (id: string) => receiving.has(id) }
 }

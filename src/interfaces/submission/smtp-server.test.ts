@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { connect as connectTls } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import type { CreatedOrg } from '../operator/create-org.ts'
 import {
   ca,
   connectSmtp,
@@ -11,7 +10,8 @@ import {
   startMessage,
   startSubmissionService,
   tlsFiles,
-} from './harness.ts'
+} from '../../../test/clients/submission-client.ts'
+import type { CreatedOrg } from '../../app/operator/create-org.ts'
 
 let t: Awaited<ReturnType<typeof startSubmissionService>>
 let acme: CreatedOrg

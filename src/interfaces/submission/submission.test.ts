@@ -1,9 +1,9 @@
 import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { interrupt } from '../../test/clients/interrupt.ts'
-import { watchTables } from '../../test/expect/refusal.ts'
-import type { CreatedOrg } from '../operator/create-org.ts'
-import { connectSmtp, mailer, outboxOf, startSubmissionService } from './harness.ts'
+import { interrupt } from '../../../test/clients/interrupt.ts'
+import { connectSmtp, mailer, outboxOf, startSubmissionService } from '../../../test/clients/submission-client.ts'
+import { watchTables } from '../../../test/expect/refusal.ts'
+import type { CreatedOrg } from '../../app/operator/create-org.ts'
 
 let t: Awaited<ReturnType<typeof startSubmissionService>>
 let acme: CreatedOrg

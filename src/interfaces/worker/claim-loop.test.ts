@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { makeTestDatabase } from '../../test/service/database.ts'
-import { openDb } from '../db/pool.ts'
-import { statement } from '../db/statement.ts'
-import { type Log, silentLog } from '../ground/log.ts'
+import { makeTestDatabase } from '../../../test/service/database.ts'
+import { openDb } from '../../platform/db/pool.ts'
+import { statement } from '../../platform/db/statement.ts'
+import { type Log, silentLog } from '../../platform/ground/log.ts'
 import { type ClaimLoop, type ClaimLoopOptions, makeClaimLoop } from './claim-loop.ts'
 
 type Logged = { text: string; retryInMs: number | undefined }

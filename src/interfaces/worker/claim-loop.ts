@@ -2,7 +2,7 @@
  * The loop behind every queue in our own tables: claim due rows, work on them concurrently, claim again. The module
  * that owns the table decides what a row and a claim are.
  */
-import type { Log } from '../ground/log.ts'
+import type { Log } from '../../platform/ground/log.ts'
 
 export type ClaimLoopOptions<Row> = {
   name: string
@@ -113,3 +113,21 @@ export const makeClaimLoop = <Row>(options: ClaimLoopOptions<Row>): ClaimLoop =>
     },
   }
 }
+
+type PassLoopOptions = Pick<ClaimLoopOptions<never>, 'name' | 'log' | 'idleMs'> & {
+  /** Does everything that is due. */
+  pass: () => Promise<unknown>
+}
+
+/** A loop without rows: it calls `pass` at least every `idleMs`. */
+export const makePassLoop = ({ name, log, idleMs = 1_000, pass }: PassLoopOptions): ClaimLoop =>
+  makeClaimLoop<never>({
+    name,
+    log,
+    idleMs,
+    claim: async () => {
+      await pass()
+      return []
+    },
+    work: async () => undefined,
+  })

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
-import { type Log, silentLog } from '../ground/log.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
+import { type Log, silentLog } from '../../platform/ground/log.ts'
 import { makeRecurring, type Recurring } from './recurring.ts'
 import type { Tasks } from './tasks.ts'
 

@@ -1,5 +1,5 @@
 import { PgBoss } from 'pg-boss'
-import type { Log } from '../ground/log.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import type { Task, Tasks } from './tasks.ts'
 
 export interface Recurring {

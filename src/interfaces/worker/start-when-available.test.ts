@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Log, silentLog } from '../ground/log.ts'
+import { type Log, silentLog } from '../../platform/ground/log.ts'
 import { startWhenAvailable } from './start-when-available.ts'
 
 const lost = Object.assign(new Error('the connection was lost'), { code: 'ECONNRESET' })

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { lostConnection, sqlState } from '../db/faults.ts'
-import type { Log } from '../ground/log.ts'
+import { lostConnection, sqlState } from '../../platform/db/faults.ts'
+import type { Log } from '../../platform/ground/log.ts'
 
 type Needs = {
   start: () => Promise<void>

@@ -1,24 +1,16 @@
-import type { RollUp } from '../analytics/roll-up.ts'
-import type { Chain } from '../audit/chain.ts'
-import type { PruneAudit } from '../audit/retention.ts'
-import type { FollowJobs } from '../blasts/follow-jobs.ts'
-import type { EnsureMonths } from '../db/months.ts'
-import type { CheckDomains } from '../domains/check.ts'
-import type { Health } from '../health/watch-parts.ts'
-import type { Idempotency } from '../idempotency/claims.ts'
-import type { TakeOverdueSms } from '../inbound/long-sms.ts'
-import type { RedactInbound } from '../inbound/retention.ts'
-import type { MessageRetention } from '../messages/retention.ts'
-import type { SettleUsage } from '../messages/settle-usage.ts'
-import type { SweepOAuth } from '../oauth/retention.ts'
-import type { PollDlt } from '../senders/dlt/poll-dlt.ts'
-import type { PollStatus } from '../senders/registration/poll-status.ts'
-import type { Reconcile } from '../senders/registration/reconcile.ts'
-import type { SweepSignIn } from '../signin/retention.ts'
-import type { PurgeOrgs } from '../team/purge-orgs.ts'
-import type { CountHits } from '../tracking/count.ts'
-import type { VerificationRetention } from '../verifications/retention.ts'
-import type { KeepDeliveries } from '../webhooks/retention.ts'
+import type { Chain } from '../../journal/audit/chain.ts'
+import type { Idempotency } from '../../platform/idempotency/claims.ts'
+import type { RollUp } from '../../reports/analytics/roll-up.ts'
+import type { Health } from '../../reports/health/watch-parts.ts'
+import type { CheckDomains } from '../../senders/domains/check.ts'
+import type { PollStatus } from '../../senders/sms/registration/poll-status.ts'
+import type { Reconcile } from '../../senders/sms/registration/reconcile.ts'
+import type { FollowJobs } from '../../sending/blasts/follow-jobs.ts'
+import type { MessageRetention } from '../../sending/messages/retention.ts'
+import type { SettleUsage } from '../../sending/messages/settle-usage.ts'
+import type { CountHits } from '../../sending/tracking/count.ts'
+import type { VerificationRetention } from '../../sending/verifications/retention.ts'
+import type { KeepDeliveries } from '../../webhooks/retention.ts'
 import type { ClaimLoop } from './claim-loop.ts'
 import type { WebhookLoop } from './webhook-loop.ts'
 
@@ -32,27 +24,30 @@ export type Task = {
 
 export type Tasks = Record<string, Task>
 
+/** Returns how many rows it worked on. */
+type Count = () => Promise<number>
+
 type Needs = {
-  ensureMonths: EnsureMonths
+  ensureMonths: Count
   rollUp: RollUp
   idempotency: Idempotency
   chain: Chain
-  pruneAudit: PruneAudit
+  pruneAudit: Count
   checkDomains: CheckDomains
   tracking: Pick<CountHits, 'sweepMarks' | 'sweepWindows'>
-  sweepReceipts: () => Promise<number>
-  sweepSignIn: SweepSignIn
-  sweepInvitations: () => Promise<number>
-  sweepOAuth: SweepOAuth
-  purgeOrgs: PurgeOrgs
-  billing: () => Promise<Record<string, number>>
-  sweepExports: () => Promise<number>
+  sweepReceipts: Count
+  sweepSignIn: Count
+  sweepInvitations: Count
+  sweepOAuth: Count
+  purgeOrgs: Count
+  billing: Task['run']
+  sweepExports: Count
   health: Pick<Health, 'record' | 'sweep'>
   exporting: ClaimLoop
   messages: MessageRetention
-  redactInbound: RedactInbound
+  redactInbound: Count
   verifications: VerificationRetention
-  takeOverdueSms: TakeOverdueSms
+  takeOverdueSms: Count
   settleUsage: SettleUsage['expired']
   scheduling: ClaimLoop
   followJobs: Pick<FollowJobs, 'pass'>
@@ -60,7 +55,7 @@ type Needs = {
   webhooks: WebhookLoop
   pollStatus: PollStatus
   reconcile: Reconcile
-  pollDlt: PollDlt
+  pollDlt: Task['run']
 }
 
 /** What cannot wait for the night: links of the audit chains, partitions, and rows that are of no use after minutes. */

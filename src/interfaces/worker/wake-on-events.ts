@@ -1,8 +1,9 @@
 /** Wakes fan-out when this process, or another one, has written events. */
-import { type Listener, listen } from '../db/listen.ts'
-import type { Db } from '../db/pool.ts'
-import { type EventAnnouncer, eventsChannel } from '../events/announce-events.ts'
-import type { Log } from '../ground/log.ts'
+
+import { type EventAnnouncer, eventsChannel } from '../../journal/events/announce-events.ts'
+import { type Listener, listen } from '../../platform/db/listen.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Log } from '../../platform/ground/log.ts'
 
 type Needs = { db: Pick<Db, 'connect'>; log: Log; announcer: EventAnnouncer; wake: () => void }
 

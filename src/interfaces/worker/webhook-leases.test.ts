@@ -1,14 +1,14 @@
 /** The webhook loop on a database, where a lease meets the release of the same queue. */
 import { afterAll, expect, test } from 'vitest'
-import { startWebhookService, webhookClient } from '../../test/clients/webhook-client.ts'
-import type { Db } from '../db/pool.ts'
-import { silentLog } from '../ground/log.ts'
-import type { DeliveryTarget } from '../webhooks/attempt.ts'
-import { makeDeliverWebhooks } from '../webhooks/deliver.ts'
-import { makeFanOut } from '../webhooks/fan-out.ts'
-import type { SignedDelivery } from '../webhooks/sign-delivery.ts'
-import { leaseQueues } from '../webhooks/store/delivery-leases.ts'
-import type { Attempt } from '../webhooks/store/delivery-rows.ts'
+import { startWebhookService, webhookClient } from '../../../test/clients/webhook-client.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { silentLog } from '../../platform/ground/log.ts'
+import type { DeliveryTarget } from '../../webhooks/attempt.ts'
+import { makeDeliverWebhooks } from '../../webhooks/deliver.ts'
+import { makeFanOut } from '../../webhooks/fan-out.ts'
+import type { SignedDelivery } from '../../webhooks/sign-delivery.ts'
+import { leaseQueues } from '../../webhooks/store/delivery-leases.ts'
+import type { Attempt } from '../../webhooks/store/delivery-rows.ts'
 import { makeWebhookLoop } from './webhook-loop.ts'
 
 const t = await startWebhookService()

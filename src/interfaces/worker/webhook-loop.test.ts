@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { silentLog } from '../ground/log.ts'
-import type { DeliverWebhooks } from '../webhooks/deliver.ts'
+import { silentLog } from '../../platform/ground/log.ts'
+import type { DeliverWebhooks } from '../../webhooks/deliver.ts'
 import { makeWebhookLoop, type WebhookLoop } from './webhook-loop.ts'
 
 let loop: WebhookLoop

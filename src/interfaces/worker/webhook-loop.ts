@@ -1,9 +1,9 @@
 /** Turns events into deliveries and sends from the endpoint queues that are due. */
-import type { Log } from '../ground/log.ts'
-import type { DeliverWebhooks } from '../webhooks/deliver.ts'
-import type { RunningQueue } from '../webhooks/endpoint-queue.ts'
-import type { FannedOut, FanOut } from '../webhooks/fan-out.ts'
-import { makeClaimLoop } from './claim-loop.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import type { DeliverWebhooks } from '../../webhooks/deliver.ts'
+import type { RunningQueue } from '../../webhooks/endpoint-queue.ts'
+import type { FannedOut, FanOut } from '../../webhooks/fan-out.ts'
+import { makePassLoop } from './claim-loop.ts'
 
 export interface WebhookLoop {
   start(): void
@@ -28,27 +28,33 @@ const perLease = 100
 /** A queue is released after this time when `maxQueues` are running, so that others get their turn. */
 const turnMs = 2_000
 
-export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Needs): WebhookLoop => {
+type QueueNeeds = Pick<Needs, 'deliver' | 'log'> & {
+  maxQueues: number
+  /** How often fan-out has made deliveries. */
+  fanOuts: () => number
+  /** A queue was released that fan-out may have made due again meanwhile. A lease skips it until then. */
+  leaseAgain: () => void
+}
+
+/** The queues that are leased to this process and send. */
+const makeLeasedQueues = ({ deliver, log, maxQueues, fanOuts, leaseAgain }: QueueNeeds) => {
   const running = new Map<string, RunningQueue>()
   const leases = new Set<Promise<number>>()
   const leaseUnderWay = () => (leases.size > 0 ? Promise.allSettled(leases) : undefined)
+  const endings = () => [...running.values()].map(({ done }) => done)
   let stopping = false
   let attempts = 0
-  let isBusy = false
-  /** How often fan-out has made deliveries. */
-  let fanOuts = 0
 
   const begin = (queue: RunningQueue['queue']): void => {
     const startedAt = performance.now()
-    const fanOutsBefore = fanOuts
+    const fanOutsBefore = fanOuts()
     const turnIsOver = () => running.size >= maxQueues && performance.now() - startedAt > turnMs
     const started = deliver.run(queue, { shouldStop: () => stopping || turnIsOver(), leaseUnderWay })
     running.set(queue.endpoint_id, started)
     void started.done.then((made) => {
       attempts += made
       running.delete(queue.endpoint_id)
-      // A lease skips a queue that is being released, even if fan-out has made it due again.
-      if (fanOuts !== fanOutsBefore) leasing.wake()
+      if (fanOuts() !== fanOutsBefore) leaseAgain()
     })
   }
 
@@ -64,51 +70,70 @@ export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Nee
     return queues.length
   }
 
-  const leaseMore = (): Promise<number> => {
-    const lease = leaseOnce()
-    leases.add(lease)
-    return lease.finally(() => leases.delete(lease))
-  }
-
-  // Both loops do all their work in `claim`, so they return no rows to work on.
-  const leasing = makeClaimLoop<never>({
-    name: 'webhook delivery',
-    idleMs: leaseIdleMs,
-    log,
-    claim: async () => {
-      while ((await leaseMore()) === perLease);
-      return []
-    },
-    work: async () => undefined,
-  })
-  const fanning = makeClaimLoop<never>({
-    name: 'webhook fan-out',
-    idleMs: fanOutIdleMs,
-    log,
-    claim: async () => {
-      const { events, deliveries } = await fanOut()
-      isBusy = events >= manyEvents
-      if (deliveries === 0) return []
-      fanOuts++
-      leasing.wake()
-      return []
-    },
-    work: async () => undefined,
-  })
-
   let renewing: NodeJS.Timeout | undefined
-  const startRenewing = (): void => {
-    renewing ??= setInterval(() => {
-      const queues = [...running.values()].map(({ queue }) => queue)
-      if (queues.length === 0) return
-      deliver.renew(queues).catch((error) => log.error({ err: error }, 'webhook lease renewal failed'))
-    }, renewMs)
-    renewing.unref()
+  const renew = (): void => {
+    const queues = [...running.values()].map(({ queue }) => queue)
+    if (queues.length === 0) return
+    deliver.renew(queues).catch((error) => log.error({ err: error }, 'webhook lease renewal failed'))
   }
 
   return {
+    attempts: () => attempts,
+    /** Leases queues that are due, and returns how many. */
+    lease: (): Promise<number> => {
+      const lease = leaseOnce()
+      leases.add(lease)
+      return lease.finally(() => leases.delete(lease))
+    },
+    /** Resolves when one of them ends. Undefined when none is running. */
+    nextEnd: () => (running.size > 0 ? Promise.race(endings()) : undefined),
+    keepRenewing: (): void => {
+      renewing ??= setInterval(renew, renewMs).unref()
+    },
+    /** Lets no queue begin another delivery. */
+    stop: (): void => {
+      stopping = true
+      clearInterval(renewing)
+    },
+    ended: async (): Promise<void> => {
+      // Queues that are only waiting check `stopping` when they are woken.
+      for (const queue of running.values()) queue.wake()
+      await Promise.all(endings())
+    },
+  }
+}
+
+export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Needs): WebhookLoop => {
+  let stopping = false
+  let isBusy = false
+  let fanOuts = 0
+  const leaseAgain = () => leasing.wake()
+  const queues = makeLeasedQueues({ deliver, log, maxQueues, fanOuts: () => fanOuts, leaseAgain })
+
+  const leasing = makePassLoop({
+    name: 'webhook delivery',
+    idleMs: leaseIdleMs,
+    log,
+    pass: async () => {
+      while ((await queues.lease()) === perLease);
+    },
+  })
+  const fanning = makePassLoop({
+    name: 'webhook fan-out',
+    idleMs: fanOutIdleMs,
+    log,
+    pass: async () => {
+      const { events, deliveries } = await fanOut()
+      isBusy = events >= manyEvents
+      if (deliveries === 0) return
+      fanOuts++
+      leasing.wake()
+    },
+  })
+
+  return {
     start: () => {
-      startRenewing()
+      queues.keepRenewing()
       fanning.start()
       leasing.start()
     },
@@ -123,27 +148,26 @@ export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Nee
     },
 
     pass: async () => {
-      startRenewing()
+      queues.keepRenewing()
       const total: FannedOut = { events: 0, deliveries: 0 }
-      const before = attempts
+      const before = queues.attempts()
       while (!stopping) {
         const { events, deliveries } = await fanOut()
         total.events += events
         total.deliveries += deliveries
-        const leased = await leaseMore()
-        if (running.size > 0) await Promise.race([...running.values()].map(({ done }) => done))
+        const leased = await queues.lease()
+        const end = queues.nextEnd()
+        if (end) await end
         else if (events === 0 && leased === 0) break
       }
-      return { events: total.events, deliveries: total.deliveries, attempts: attempts - before }
+      return { ...total, attempts: queues.attempts() - before }
     },
 
     drain: async () => {
       stopping = true
-      clearInterval(renewing)
+      queues.stop()
       await Promise.all([fanning.drain(), leasing.drain()])
-      // Queues that are only waiting check `stopping` when they are woken.
-      for (const queue of running.values()) queue.wake()
-      await Promise.all([...running.values()].map(({ done }) => done))
+      await queues.ended()
     },
   }
 }

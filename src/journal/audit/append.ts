@@ -1,12 +1,13 @@
-import type { Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { newId, timeOfId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
+import type { Given } from '../../platform/db/columns.ts'
+import type { Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { newId, timeOfId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import type { Action } from './actions.ts'
 import { logFailedWrite } from './log-failed-write.ts'
 import { makeSealer } from './seal-entry.ts'
 import { canonicalMetadata, makeSign } from './sign-entry.ts'
-import { insertEntries } from './store.ts'
+import { type EntryRow, insertEntries } from './store/entry-rows.ts'
 
 /** Who performed an action: a dashboard user, an API key, somebody who is not signed in, or the service itself. */
 export type Actor =
@@ -40,20 +41,10 @@ export interface Audit {
   committed(rows: readonly EntryFields[]): void
 }
 
-export type EntryFields = {
-  id: string
-  orgId: string
-  actorUserId: string | null
-  action: string
-  resourceType: string | null
-  resourceId: string | null
+export type EntryFields = Omit<Given<EntryRow, keyof EntryRow>, 'ipAddress' | 'metadata'> & {
+  ip: string | null
   /** JSON text, so that exactly the signed text is stored. */
   metadata: string | null
-  ip: string | null
-  userAgent: string
-  createdAt: Date
-  signature: string | null
-  seal: string | null
 }
 
 /**

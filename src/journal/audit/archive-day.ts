@@ -6,13 +6,13 @@
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { createGunzip, createGzip } from 'node:zlib'
-import type { Db } from '../db/pool.ts'
-import type { ObjectStore } from '../providers/objects/object-store.ts'
-import { entriesOfDay } from './store/archive-rows.ts'
-import type { EntryRow } from './store.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { dayMs } from '../../platform/ground/units.ts'
+import type { ObjectStore } from '../../providers/objects/object-store.ts'
+import type { EntryRow } from './store/entry-rows.ts'
+import { entriesOfDay } from './store/prune-rows.ts'
 
 const page = 1_000
-const dayMs = 86_400_000
 
 /** The UTC day of a time, such as `2026-03-05`. */
 export const utcDay = (ms: number): string => new Date(ms).toISOString().slice(0, 10)

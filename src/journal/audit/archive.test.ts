@@ -1,12 +1,12 @@
 /** Audit entries are archived before retention deletes them. */
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import { linesOf, storeOn } from '../../test/audit/archive.ts'
-import { cutover, whole, writer } from '../../test/audit/chain.ts'
-import { startS3Server } from '../../test/servers/s3.ts'
-import { startTestService } from '../../test/service/service.ts'
-import type { MovableClock } from '../ground/clock.ts'
-import { silentLog } from '../ground/log.ts'
+import { linesOf, storeOn } from '../../../test/audit/archive.ts'
+import { cutover, whole, writer } from '../../../test/audit/chain.ts'
+import { startS3Server } from '../../../test/servers/s3.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import type { MovableClock } from '../../platform/ground/clock.ts'
+import { silentLog } from '../../platform/ground/log.ts'
 import { makeArchiveDay } from './archive-day.ts'
 import { makePruneAudit } from './retention.ts'
 

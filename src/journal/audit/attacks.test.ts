@@ -4,16 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import { type Attack, attacks, restoreTables, saveTables, type Target } from '../../test/audit/attacks.ts'
-import { unwitnessed, whole } from '../../test/audit/chain.ts'
-import { tamper } from '../../test/audit/tamper.ts'
-import { tidings } from '../../test/service/command-line.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { Fault } from '../command/command-fault.ts'
-import { ops } from '../command/ops.ts'
-import { readConfig } from '../ground/config/config.ts'
-import { newId } from '../ground/ids.ts'
-import { silentLog } from '../ground/log.ts'
+import { type Attack, attacks, restoreTables, saveTables, type Target } from '../../../test/audit/attacks.ts'
+import { unwitnessed, whole } from '../../../test/audit/chain.ts'
+import { tamper } from '../../../test/audit/tamper.ts'
+import { tidings } from '../../../test/service/command-line.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { ops } from '../../app/command/ops.ts'
+import { readConfig } from '../../platform/ground/config/config.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { silentLog } from '../../platform/ground/log.ts'
+import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import type { Actor } from './append.ts'
 import { findingNames } from './verify-chain.ts'
 import { type ChainPosition, makeVerifyChainPage } from './verify-chain-page.ts'
@@ -57,7 +57,7 @@ const run = async (...args: string[]) => {
     })
     return { code: 0, output, error: '' }
   } catch (error) {
-    if (!(error instanceof Fault)) throw error
+    if (!(error instanceof OperatorFault)) throw error
     return { code: 1, output, error: error.message }
   }
 }
@@ -126,7 +126,7 @@ const walkPages = async () => {
 }
 
 test('the table of attacks in docs/audit.md is the list that these tests run', async () => {
-  const page = await readFile(join(import.meta.dirname, '../../docs/audit.md'), 'utf8')
+  const page = await readFile(join(import.meta.dirname, '../../../docs/audit.md'), 'utf8')
   const section = page.split('## Attacks that verification shows\n')[1]?.split('\n## ')[0] ?? ''
   const rows = section.split('\n').filter((line) => line.startsWith('| '))
   expect(rows.slice(1)).toEqual(attacks.map(({ attack, shows }) => `| ${attack} | ${shows} |`))

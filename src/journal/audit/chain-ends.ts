@@ -1,9 +1,9 @@
 /** The digests of links, and the signed ends of a chain: without the secret, neither end can be moved. */
-import { canonicalJson } from '../ground/canonical.ts'
-import { makeHmac, sameBytes, sha256 } from '../ground/crypto.ts'
+import { canonicalJson } from '../../platform/ground/canonical.ts'
+import { makeHmac, sameBytes, sha256 } from '../../platform/ground/crypto.ts'
 import type { AuditSecrets } from './judge-entry.ts'
 import type { ChainRow } from './store/chain-rows.ts'
-import type { EntryRow } from './store.ts'
+import type { EntryRow } from './store/entry-rows.ts'
 
 const timeText = (at: Date): string => (Number.isFinite(Number(at)) ? at.toISOString() : String(at))
 

@@ -1,5 +1,5 @@
 /** Compares heads that were kept elsewhere with the chains in the database. */
-import type { Db } from '../db/pool.ts'
+import type { Db } from '../../platform/db/pool.ts'
 import { endStatus } from './chain-ends.ts'
 import type { AuditSecrets } from './judge-entry.ts'
 import { registerName } from './register.ts'

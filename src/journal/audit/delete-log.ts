@@ -2,14 +2,14 @@
  * Deletes the whole log of a deleted org. Its chain stays as an empty one whose two ends are the same signed link, so
  * that verification can tell it from a log that someone else deleted.
  */
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Log } from '../ground/log.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import { faultOfEnds, signEnd } from './chain-ends.ts'
 import type { AuditSecrets } from './judge-entry.ts'
 import { type ChainRow, findChain, lockChain } from './store/chain-rows.ts'
+import { permitChanges } from './store/entry-rows.ts'
 import { deleteSomeEntries, deleteSomeLinks, deleteUnlinked, newestEntry, setPrunedEnd } from './store/prune-rows.ts'
-import { permitChanges } from './store.ts'
 
 const chunk = 5_000
 

@@ -1,15 +1,15 @@
 /** Erasing a user from the audit log: which entries change, which are signed again and which must not be. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openLogFile } from '../../test/service/log-file.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { readConfig } from '../ground/config/config.ts'
-import { newId } from '../ground/ids.ts'
-import { silentLog } from '../ground/log.ts'
+import { openLogFile } from '../../../test/service/log-file.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { readConfig } from '../../platform/ground/config/config.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { silentLog } from '../../platform/ground/log.ts'
 import { makeEraseActor } from './erase-actor.ts'
 import { type SignedFields, sign } from './sign-entry.ts'
 import { fieldsOf, type SignatureStatus, signatureStatus } from './signature-status.ts'
-import type { EntryRow } from './store.ts'
+import type { EntryRow } from './store/entry-rows.ts'
 
 const secret = 'audit-test-secret'
 const cutover = readConfig({}).auditCutover.at

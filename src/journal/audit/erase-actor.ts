@@ -1,9 +1,10 @@
-import type { Db, Tx } from '../db/pool.ts'
-import type { Log } from '../ground/log.ts'
+import { inChunks } from '../../platform/db/in-chunks.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import type { AuditSecrets } from './judge-entry.ts'
 import { sign } from './sign-entry.ts'
 import { fieldsOf, signatureStatus } from './signature-status.ts'
-import { anonymise, type EntryRow, entriesOfActor, forbidChanges, permitChanges } from './store.ts'
+import { anonymise, type EntryRow, entriesOfActor, forbidChanges, permitChanges } from './store/entry-rows.ts'
 
 const chunk = 500
 
@@ -45,11 +46,7 @@ const eraseAll = async (userId: string, { log, secrets }: Needs, next: () => Pro
   if (secrets.length === 0) {
     log.warn({ user_id: userId }, 'erasing audit actor without signing secret: signed entries become invalid')
   }
-  for (let total = 0; ; ) {
-    const erased = await next()
-    total += erased
-    if (erased < chunk) return total
-  }
+  return inChunks(chunk, next)
 }
 
 /** Each chunk in a transaction of its own. */

@@ -2,8 +2,8 @@
 import { constants, createReadStream } from 'node:fs'
 import { access, open } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
-import type { Clock } from '../ground/clock.ts'
-import type { Log } from '../ground/log.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import { makeWitness, parseWitnessLine, type Witness, type WitnessLine } from './witness.ts'
 
 /** Each write starts on a new line, so that a torn line spoils no other. */

@@ -1,9 +1,9 @@
 /** Decides whether an entry is as the service wrote it, from its signature, its seal and the time in its id. */
-import { isId, timeOfId } from '../ground/ids.ts'
+import { isId, timeOfId } from '../../platform/ground/ids.ts'
 import { makeSealer, type SealedFields, type Sealer } from './seal-entry.ts'
 import { canonicalMetadata } from './sign-entry.ts'
 import { fieldsOf, type SignatureStatus, signatureStatus } from './signature-status.ts'
-import type { EntryRow } from './store.ts'
+import type { EntryRow } from './store/entry-rows.ts'
 
 /** The signing secret and then the former ones. Empty when no secret is configured. */
 export type AuditSecrets = readonly string[]

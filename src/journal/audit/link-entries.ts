@@ -1,7 +1,7 @@
 /** Links waiting entries into the chain of their org. Only entries that verify are linked. */
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Log } from '../ground/log.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import { faultOfEnds, linkDigest, signEnd } from './chain-ends.ts'
 import { type AuditSecrets, type EntryVerdict, makeJudgeEntry } from './judge-entry.ts'
 import { registerName, registerOrg } from './register.ts'
@@ -25,7 +25,7 @@ export type LinkNeeds = {
 }
 
 /** This process may not extend the chain. */
-class UnverifiedChain extends Error {}
+class UnverifiedChainFault extends Error {}
 
 type Refused = { id: string; verdict: EntryVerdict }
 
@@ -98,7 +98,7 @@ export const makeLinkEntries = ({ db, clock, log, secrets, cutover, witness, ...
   const register = async (tx: Tx, orgId: string): Promise<WitnessedHead | undefined> => {
     const added = await registerOrg(tx, secrets, orgId, clock.now())
     if ('head' in added) return added.head
-    if (secrets.length === 0) throw new UnverifiedChain(added.fault)
+    if (secrets.length === 0) throw new UnverifiedChainFault(added.fault)
     unverified.noteEnds(registerName, added.fault)
     return undefined
   }
@@ -110,7 +110,7 @@ export const makeLinkEntries = ({ db, clock, log, secrets, cutover, witness, ...
       const chain = await tx.row(lockChain, { orgId })
       if (!chain) return undefined
       const fault = faultOfEnds(secrets, orgId, chain)
-      if (fault !== undefined) throw new UnverifiedChain(fault)
+      if (fault !== undefined) throw new UnverifiedChainFault(fault)
       const { entries, more } = await verifiedEntries(tx, orgId)
       if (entries.length === 0) return undefined
       const added = chain.registered ? undefined : await register(tx, orgId)
@@ -132,7 +132,7 @@ export const makeLinkEntries = ({ db, clock, log, secrets, cutover, witness, ...
       return extended
     } catch (error) {
       // A chain that was tampered with must not block the chains of other orgs.
-      if (error instanceof UnverifiedChain) unverified.noteEnds(orgId, error.message)
+      if (error instanceof UnverifiedChainFault) unverified.noteEnds(orgId, error.message)
       else log.error({ err: error, org_id: orgId }, 'audit chain linking failed')
       return { linked: 0, more: false }
     }

@@ -1,6 +1,6 @@
 /** Reads an org's entries by filter. Every filter has an index that serves it, however many entries the org has. */
-import type { Db } from '../db/pool.ts'
-import { isId, timeOfId } from '../ground/ids.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { isId, timeOfId } from '../../platform/ground/ids.ts'
 import {
   type EntryFilter,
   type EntryRange,

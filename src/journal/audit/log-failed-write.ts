@@ -1,7 +1,7 @@
 /** Logs audit entries that could not be written, without personal data: the log is kept and read by others. */
-import { type IdKind, isId, prefixes } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
-import { showStack } from '../ground/shown-stack.ts'
+import { type IdKind, isId, prefixes } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { showStack } from '../../platform/ground/shown-stack.ts'
 
 type FailedEntry = {
   id?: string | undefined

@@ -1,12 +1,12 @@
 /** The signing secret is changed and the former one is not kept: what goes on, what stays, and what the operator is told. */
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { linksOf, whole, writer } from '../../test/audit/chain.ts'
-import { tamper } from '../../test/audit/tamper.ts'
-import { primaryOwner } from '../../test/clients/team-client.ts'
-import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
-import { openLogFile } from '../../test/service/log-file.ts'
-import { startTestService, type TestService } from '../../test/service/service.ts'
-import type { MovableClock } from '../ground/clock.ts'
+import { linksOf, whole, writer } from '../../../test/audit/chain.ts'
+import { tamper } from '../../../test/audit/tamper.ts'
+import { primaryOwner } from '../../../test/clients/team-client.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
+import { openLogFile } from '../../../test/service/log-file.ts'
+import { startTestService, type TestService } from '../../../test/service/service.ts'
+import type { MovableClock } from '../../platform/ground/clock.ts'
 
 import { makeTrustEnds } from './trust-ends.ts'
 

@@ -1,7 +1,7 @@
 /** A witness in an object store: one object per head, which is never replaced. */
-import type { Clock } from '../ground/clock.ts'
-import type { Log } from '../ground/log.ts'
-import { type ObjectStore, ObjectTooLarge } from '../providers/objects/object-store.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { type ObjectStore, TooLargeFault } from '../../providers/objects/object-store.ts'
 import { makeWitness, type NotedHead, parseWitnessLine, type Witness, type WitnessLine } from './witness.ts'
 
 const concurrency = 8
@@ -42,7 +42,7 @@ const readHead = async (store: ObjectStore, name: string): Promise<WitnessLine['
     const content = await store.get(name, maxHeadBytes)
     return content && parseWitnessLine(content.toString('utf8'))
   } catch (error) {
-    if (error instanceof ObjectTooLarge) return undefined
+    if (error instanceof TooLargeFault) return undefined
     throw error
   }
 }

@@ -1,8 +1,8 @@
 /** The witness that AUDIT_WITNESS or `--witness` names: a file, or a place in an object store. */
-import type { Clock } from '../ground/clock.ts'
-import type { Log } from '../ground/log.ts'
-import { parseObjectUrl } from '../ground/object-url.ts'
-import { makeS3Store } from '../providers/objects/s3-store.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { parseObjectUrl } from '../../platform/ground/object-url.ts'
+import { makeS3Store } from '../../providers/objects/s3-store.ts'
 import { makeFileWitness, readFileWitness } from './file-witness.ts'
 import { makeObjectWitness, readObjectWitness } from './object-witness.ts'
 import type { Witness, WitnessLine } from './witness.ts'

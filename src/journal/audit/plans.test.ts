@@ -1,8 +1,8 @@
 /** The plans of linking, so that its cost does not grow with the entries of the org. */
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
-import { queryOf } from '../db/statement.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
+import { queryOf } from '../../platform/db/statement.ts'
 import { beginChain, entriesToLink, insertLinks } from './store/chain-rows.ts'
 import { stateOfEntries } from './store/watch-rows.ts'
 

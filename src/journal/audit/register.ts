@@ -2,9 +2,9 @@
  * The register of chains. Its rows form a chain of their own with a signed head, so that the deletion of a whole log
  * leaves a trace outside that log.
  */
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Log } from '../ground/log.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import { type EndStatus, endStatus, isSignedAs, registerDigest, signEnd } from './chain-ends.ts'
 import type { AuditSecrets } from './judge-entry.ts'
 import { lockChain, setEndSignatures } from './store/chain-rows.ts'

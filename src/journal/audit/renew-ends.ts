@@ -2,8 +2,8 @@
  * Signs the ends of chains. Ends that verify with a former secret are signed again with the current one, so that the
  * former one can be removed when retention has deleted the last entry that it signed.
  */
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
 import { faultOfEnds, isSignedAs, signEnd } from './chain-ends.ts'
 import type { AuditSecrets } from './judge-entry.ts'
 import { faultOfRegister, registerName } from './register.ts'

@@ -1,17 +1,17 @@
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { timeOfId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { timeOfId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { dayMs } from '../../platform/ground/units.ts'
 import { type ArchiveDay, utcDay } from './archive-day.ts'
 import { digestMatches, faultOfEnds, signEnd } from './chain-ends.ts'
 import { type AuditSecrets, makeIsOfSecrets, makeJudgeEntry } from './judge-entry.ts'
 import { type ChainRow, type LinkedEntry, type LinkRow, lockChain } from './store/chain-rows.ts'
+import { type EntryRow, permitChanges } from './store/entry-rows.ts'
 import { deleteEntries, oldestEntries, oldestLinks, setPrunedEnd, trustDecisions } from './store/prune-rows.ts'
-import { type EntryRow, permitChanges } from './store.ts'
 import { makeUnverifiedChains, type UnverifiedChains } from './unverified-chains.ts'
 
 const chunk = 5_000
-const dayMs = 86_400_000
 
 /** Removes entries older than the retention period from the old end of each chain. Returns how many. */
 export type PruneAudit = () => Promise<number>

@@ -3,9 +3,9 @@
  * the erasure of a person changes only the actor and the signature. The id ends with a tag that only the secret can
  * produce, so an entry of this form cannot be passed off as one of the first form by removing its seal.
  */
-import { makeHmac, sameBytes } from '../ground/crypto.ts'
-import { idDigits, newId } from '../ground/ids.ts'
-import { iso } from '../ground/instant.ts'
+import { makeHmac, sameBytes } from '../../platform/ground/crypto.ts'
+import { idDigits, newId } from '../../platform/ground/ids.ts'
+import { iso } from '../../platform/ground/instant.ts'
 import type { SignedFields } from './sign-entry.ts'
 
 export type SealedFields = Omit<SignedFields, 'actorUserId' | 'metadata'> & {

@@ -1,7 +1,7 @@
 /** The documented signature of an audit entry: HMAC-SHA256 over eight of its fields as a JSON array. */
-import { canonicalJson } from '../ground/canonical.ts'
-import { makeHmac, sameBytes } from '../ground/crypto.ts'
-import { iso } from '../ground/instant.ts'
+import { canonicalJson } from '../../platform/ground/canonical.ts'
+import { makeHmac, sameBytes } from '../../platform/ground/crypto.ts'
+import { iso } from '../../platform/ground/instant.ts'
 
 export type SignedFields = {
   id: string

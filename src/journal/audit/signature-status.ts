@@ -1,5 +1,5 @@
 import { canonicalMetadata, type SignedFields, signatureMatches } from './sign-entry.ts'
-import type { EntryRow } from './store.ts'
+import type { EntryRow } from './store/entry-rows.ts'
 
 /** The result of checking a stored entry's signature. Computed at every read, never stored. */
 export type SignatureStatus = 'ok' | 'unsigned' | 'legacy' | 'invalid' | 'stripped'

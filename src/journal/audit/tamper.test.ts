@@ -1,10 +1,10 @@
 /** Verifying the chain finds entries and links that were removed, inserted, moved or changed in the database. */
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import { chainOf, linksOf, whole, writer } from '../../test/audit/chain.ts'
-import { tamper } from '../../test/audit/tamper.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { chainOf, linksOf, whole, writer } from '../../../test/audit/chain.ts'
+import { tamper } from '../../../test/audit/tamper.ts'
+import { startTestService } from '../../../test/service/service.ts'
 import { linkDigest, signEnd } from './chain-ends.ts'
-import { type EntryRow, entryColumns } from './store.ts'
+import { type EntryRow, entryColumns } from './store/entry-rows.ts'
 
 const secret = 'audit-test-secret'
 
@@ -193,7 +193,7 @@ test('an entry inserted with a link comes after the head, or breaks the links af
 test('rebuilding the whole chain with correct digests requires the secret', async () => {
   await attack('delete from audit_entries where org_id = $1 and id = $4', 'delete from audit_links where org_id = $1')
   const entries = await t.database.sql<EntryRow>(
-    `select ${entryColumns('e')} from audit_entries e where org_id = $1 order by id`,
+    `select ${entryColumns.of('e')} from audit_entries e where org_id = $1 order by id`,
     [orgId],
   )
   let head = { seq: 0, digest: Buffer.alloc(0) as Buffer }

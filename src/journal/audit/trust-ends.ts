@@ -3,8 +3,8 @@
  * not verify before: after a change of the secret, or after tampering, the chain is not extended until then.
  */
 import { randomBytes } from 'node:crypto'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
 import type { Audit } from './append.ts'
 import { type EndStatus, type HeadStatus, headStatus, prunedStatus, signEnd } from './chain-ends.ts'
 import type { AuditSecrets } from './judge-entry.ts'

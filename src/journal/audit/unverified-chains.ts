@@ -2,9 +2,9 @@
  * The chains that this process may neither extend nor prune, because it cannot verify them. After a change of the secret
  * that can be all of them, so one line of the log is about all that were found, and a metric shows how many there are.
  */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Log } from '../ground/log.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import { faultOfEnds } from './chain-ends.ts'
 import type { AuditSecrets } from './judge-entry.ts'
 import { faultOfRegister, registerName } from './register.ts'

@@ -3,8 +3,8 @@
  * covers the range of time of its entries, in which every entry must be linked or in the queue. The first page has the
  * queue and both ends as well.
  */
-import { timeOfId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
+import { timeOfId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import { digestMatches, type EndStatus, type HeadStatus, headStatus, prunedStatus } from './chain-ends.ts'
 import {
   type ChainRow,
@@ -19,8 +19,8 @@ import {
 } from './store/chain-rows.ts'
 import {
   type EntryFindings,
-  findingNames,
   isPresent,
+  isSound,
   makeJudgeInto,
   maxFindings,
   noEntryFindings,
@@ -109,16 +109,12 @@ export const makeVerifyChainPage = ({ db, clock, log, secrets, cutover }: Verify
     }
   }
 
-  const isSound = (page: ChainPage): boolean =>
-    findingNames.every((name) => page[name].length === 0) &&
-    [page.head, page.pruned].every((end) => ['none', 'ok', 'unsigned'].includes(end))
-
   /** Reports at most 100 findings per kind. */
   return async (orgId: string, limit: number, position?: ChainPosition): Promise<ChainPage> => {
     for (;;) {
       const page = await pageOnce(orgId, limit, position)
       if (!page) continue
-      if (!isSound(page)) {
+      if (!isSound(page, [page.head, page.pruned])) {
         const { next: _, ...found } = page
         log.error({ org_id: orgId, ...found }, 'audit chain is not intact')
       }

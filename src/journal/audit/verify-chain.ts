@@ -1,7 +1,7 @@
 /** Verifies the whole audit log of an org: every entry, every link, both ends, and the entries that wait. */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { timeOfId } from '../ground/ids.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { timeOfId } from '../../platform/ground/ids.ts'
 import { digestMatches, type EndStatus, type HeadStatus, headStatus, prunedStatus } from './chain-ends.ts'
 import { type AuditSecrets, type EntryVerdict, makeJudgeEntry } from './judge-entry.ts'
 import { makeIsLinkable } from './link-entries.ts'
@@ -16,7 +16,7 @@ import {
   readLinks,
   strayEntries,
 } from './store/chain-rows.ts'
-import type { EntryRow } from './store.ts'
+import type { EntryRow } from './store/entry-rows.ts'
 
 const chunk = 1_000
 export const maxFindings = 100
@@ -59,9 +59,12 @@ export const noEntryFindings = (): EntryFindings => ({
   stray: [],
 })
 
-export const isIntact = (report: ChainReport): boolean =>
-  findingNames.every((name) => report[name].length === 0) &&
-  [report.head, report.pruned, report.register].every((end) => ['none', 'ok', 'unsigned'].includes(end))
+/** Whether nothing was found in the entries, and all of these ends are sound. */
+export const isSound = (findings: EntryFindings, ends: string[]): boolean =>
+  findingNames.every((name) => findings[name].length === 0) &&
+  ends.every((end) => ['none', 'ok', 'unsigned'].includes(end))
+
+export const isIntact = (report: ChainReport): boolean => isSound(report, [report.head, report.pruned, report.register])
 
 type Link = { seq: number; digest: Buffer }
 type Walked = { checked: number; last: Link; findings: EntryFindings }
@@ -147,12 +150,7 @@ export const makeVerifyChain = ({ db, clock, secrets, cutover }: VerifyNeeds) =>
     return {
       org_id: orgId,
       checked,
-      missing: findings.missing,
-      broken: findings.broken,
-      invalid: findings.invalid,
-      stripped: findings.stripped,
-      misdated: findings.misdated,
-      stray: findings.stray,
+      ...findings,
       head: reached ? headStatus(secrets, orgId, chain) : 'cut_off',
       pruned: prunedStatus(secrets, orgId, chain),
       register: options.register ?? (await verifyRegister(db, secrets)),

@@ -1,12 +1,14 @@
 /** Verifies the signatures of a page of an org's entries. Every run is itself an entry of the log. */
-import type { Db } from '../db/pool.ts'
-import type { Log } from '../ground/log.ts'
+
+import type { Db } from '../../platform/db/pool.ts'
+import { isoOrNull } from '../../platform/ground/instant.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import type { Actor, Audit } from './append.ts'
 import { type AuditSecrets, bestStatus } from './judge-entry.ts'
 import { shownResourceId, shownTime } from './shown-entry.ts'
 import type { SignatureStatus } from './signature-status.ts'
+import type { EntryRow } from './store/entry-rows.ts'
 import { type EntryRange, listSignedEntries } from './store/list-rows.ts'
-import type { EntryRow } from './store.ts'
 
 export type FoundEntry = {
   id: string
@@ -85,8 +87,8 @@ export const makeVerifyEntries = ({ db, log, audit, secrets, cutover }: Needs) =
       strippedCount: stripped.length,
       strippedIds: idsOf(stripped),
       cutover: found.cutover,
-      createdAfter: range.createdAfter?.toISOString() ?? null,
-      createdBefore: range.createdBefore?.toISOString() ?? null,
+      createdAfter: isoOrNull(range.createdAfter),
+      createdBefore: isoOrNull(range.createdBefore),
     }
     const { orgId } = range
     await db.tx((tx) =>

@@ -1,13 +1,13 @@
 /** A process notices when an entry that it wrote disappears before it is linked. */
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { whole, writer } from '../../test/audit/chain.ts'
-import { tamper } from '../../test/audit/tamper.ts'
-import { mail, mailer } from '../../test/clients/mailer.ts'
-import { primaryOwner } from '../../test/clients/team-client.ts'
-import { openLogFile } from '../../test/service/log-file.ts'
-import { startTestService } from '../../test/service/service.ts'
-import type { Db } from '../db/pool.ts'
-import type { MovableClock } from '../ground/clock.ts'
+import { whole, writer } from '../../../test/audit/chain.ts'
+import { tamper } from '../../../test/audit/tamper.ts'
+import { mail, mailer } from '../../../test/clients/mailer.ts'
+import { primaryOwner } from '../../../test/clients/team-client.ts'
+import { openLogFile } from '../../../test/service/log-file.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { MovableClock } from '../../platform/ground/clock.ts'
 import { makeWrittenEntries } from './watch-written.ts'
 
 const logFile = await openLogFile()

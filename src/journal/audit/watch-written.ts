@@ -2,10 +2,10 @@
  * Remembers the entries that this process has committed until they are linked. An entry that is deleted together with
  * its place in the queue before it is linked leaves no trace in the database, but this process knows that it existed.
  */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { timeOfId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { timeOfId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import type { Audit, EntryFields } from './append.ts'
 import { prunedStatus } from './chain-ends.ts'
 import type { AuditSecrets } from './judge-entry.ts'
@@ -85,16 +85,8 @@ export const makeWrittenEntries = (needs: Needs): WrittenEntries => {
 
   const report = async ({ orgId, id, action }: Remembered): Promise<void> => {
     log.error({ org_id: orgId, entry_id: id, action }, 'audit entry lost')
-    await db.tx((tx) =>
-      audit()(tx, {
-        orgId,
-        actor: { kind: 'system' },
-        action: 'audit.entry_lost',
-        resourceType: 'audit',
-        resourceId: id,
-        metadata: { action },
-      }),
-    )
+    const entry = { orgId, actor: { kind: 'system' }, action: 'audit.entry_lost', metadata: { action } } as const
+    await db.tx((tx) => audit()(tx, { ...entry, resourceType: 'audit', resourceId: id }))
   }
 
   const check = async (entries: Remembered[]): Promise<number> => {

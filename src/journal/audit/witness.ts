@@ -3,8 +3,8 @@
  * earlier state, because the earlier head was signed too. A copy of a later head can.
  */
 import { z } from 'zod'
-import type { Clock } from '../ground/clock.ts'
-import type { Log } from '../ground/log.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Log } from '../../platform/ground/log.ts'
 
 /** The newest link of a chain at some time. `org_id` is `register` for the newest row of the register. */
 const headShape = z.object({

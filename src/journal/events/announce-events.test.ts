@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { mail, mailer, post } from '../../test/clients/mailer.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { silentLog } from '../ground/log.ts'
+import { mail, mailer, post } from '../../../test/clients/mailer.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { silentLog } from '../../platform/ground/log.ts'
 import { eventsChannel, makeCoalescedWake, makeEventAnnouncer } from './announce-events.ts'
 
 describe('an announcement', () => {
@@ -105,6 +105,19 @@ test('A process without a worker notifies the workers after a send, and not abou
   await expect.poll(() => got).toEqual([eventsChannel])
   await t.service.db.tx((tx) => appendEvents(tx, event))
   await expect.poll(() => got).toEqual([eventsChannel, eventsChannel])
+})
+
+test('A message of an org without a webhook endpoint writes no event, so nobody is notified', async () => {
+  const t = await startTestService()
+  onTestFinished(t.stop)
+  const { keys } = await t.org()
+  const got = await listenOn(t.database.url)
+  expect((await t.ask('POST', post, { key: keys.live, body: mail() })).status).toBe(200)
+  expect(await t.database.sql('select id from events')).toEqual([])
+  expect(await received(got, t.database.sql)).toEqual([])
+  const heard = await mailer(t)
+  expect((await t.ask('POST', post, { key: heard.keys.live, body: mail() })).status).toBe(200)
+  await expect.poll(() => got).toEqual([eventsChannel])
 })
 
 test('A process with a worker wakes it without a notification, and listens for those of other processes', async () => {

@@ -4,8 +4,8 @@
  * NOTIFY takes a lock that every other NOTIFY of the server waits for until its commit. So it is never part of the
  * transaction that writes events, and a busy process coalesces its announcements.
  */
-import type { Db } from '../db/pool.ts'
-import type { Log } from '../ground/log.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import { notifyWorkers } from './store.ts'
 
 export const eventsChannel = 'events_waiting'

@@ -1,12 +1,12 @@
 /** The billing routes of the dashboard with the local payment provider, from the upgrade to the end of the plan. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { trailOf } from '../../test/audit/trail.ts'
-import { addMember, addPerson } from '../../test/clients/people.ts'
-import { type Member, person, primaryOwner } from '../../test/clients/team-client.ts'
-import { startTestService } from '../../test/service/service.ts'
-import type { MovableClock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
-import type { Plan } from '../orgs/plans.ts'
+import { trailOf } from '../../../test/audit/trail.ts'
+import { addMember, addPerson } from '../../../test/clients/people.ts'
+import { type Member, person, primaryOwner } from '../../../test/clients/team-client.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import type { Plan } from '../../customers/orgs/plans.ts'
+import type { MovableClock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
 const t = await startTestService()
 const second = await startTestService({ database: t.database })

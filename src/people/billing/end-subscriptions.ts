@@ -1,13 +1,14 @@
 /** What billing does in the background: subscriptions that run out, old events, and orgs that are deleted. */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { lockOrg } from '../orgs/store.ts'
-import type { PaymentProvider } from '../providers/payments/payment-provider.ts'
+
+import { lockOrg } from '../../customers/orgs/store.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { PaymentProvider } from '../../providers/payments/payment-provider.ts'
+import { sweepAll } from '../signin/retention.ts'
 import type { SettlePlan } from './settle-plan.ts'
 import { closeSubscription, endSubscription, findDueToEnd, findPaying, sweepEvents } from './store/subscription-rows.ts'
 
 const page = 100
-const chunk = 5_000
 /** Far longer than a provider repeats an event. */
 const eventsKeptMs = 90 * 86_400_000
 
@@ -37,15 +38,8 @@ export const makeEndSubscriptions = ({ db, clock, settlePlan }: Needs) => {
 
 export const makeSweepBilling =
   ({ db, clock }: Pick<Needs, 'db' | 'clock'>) =>
-  async (): Promise<number> => {
-    let swept = 0
-    for (;;) {
-      const before = new Date(clock.millis() - eventsKeptMs)
-      const deleted = await db.change(sweepEvents, { before, limit: chunk })
-      swept += deleted
-      if (deleted < chunk) return swept
-    }
-  }
+  (): Promise<number> =>
+    sweepAll(db, sweepEvents, new Date(clock.millis() - eventsKeptMs))
 
 /** Cancels the subscriptions of a deleted org, so that nobody pays for it any more. May run again. */
 export const makeCancelOfOrg =

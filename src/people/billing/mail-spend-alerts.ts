@@ -1,11 +1,12 @@
 /** Mails owners when the spend of the month reaches 80 and 100 percent of the cap. */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import type { Log } from '../ground/log.ts'
+
+import { usd } from '../../customers/usage/read.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import type { HandOverMail } from '../signin/hand-over-mail.ts'
 import { composeMail, type MailContent } from '../signin/mail-templates.ts'
-import { usd } from '../usage/read.ts'
 import { type AlertMailRow, claimAlertMails, markAlertMailed } from './store/alert-mail-rows.ts'
 
 const batch = 50

@@ -1,11 +1,12 @@
 /** Plays the payment provider, for development: what a person does on its pages becomes a signed callback. */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
-import type { Plan } from '../orgs/plans.ts'
-import { findOrg } from '../orgs/store.ts'
-import type { LocalPayments, PlayedEvent } from '../providers/payments/local-payments.ts'
-import type { PaidPlan } from '../providers/payments/payment-provider.ts'
+
+import type { Plan } from '../../customers/orgs/plans.ts'
+import { findOrg } from '../../customers/orgs/store.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { LocalPayments, PlayedEvent } from '../../providers/payments/local-payments.ts'
+import type { PaidPlan } from '../../providers/payments/payment-provider.ts'
 import { findPaying, type PayingRow } from './store/subscription-rows.ts'
 import type { TakeCallback } from './take-callback.ts'
 

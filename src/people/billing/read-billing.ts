@@ -1,10 +1,11 @@
 import type { z } from 'zod'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import { monthOf } from '../usage/periods.ts'
-import { resourceLimit } from '../usage/plan-limits.ts'
-import type { ReadUsage } from '../usage/read.ts'
+import { monthOf } from '../../customers/usage/periods.ts'
+import { resourceLimit } from '../../customers/usage/plan-limits.ts'
+import type { ReadUsage } from '../../customers/usage/read.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { isoOrNull } from '../../platform/ground/instant.ts'
 import type { Billing } from './shapes.ts'
 import { type BillingRow, findBilling } from './store/customer-rows.ts'
 
@@ -45,7 +46,7 @@ export const makeReadBilling =
         members: { used: row.members, max: null },
       },
       payment_method: brand === null || last4 === null ? null : { brand, last4 },
-      next_invoice_at: endsAt === null ? (row.period_ends_at?.toISOString() ?? null) : null,
+      next_invoice_at: endsAt === null ? isoOrNull(row.period_ends_at) : null,
       ...(endsAt !== null && { ends_at: endsAt.toISOString() }),
     }
   }

@@ -1,8 +1,9 @@
 /** Gives an org the plan that its subscriptions pay for, after one of them has changed. */
-import type { Tx } from '../db/pool.ts'
-import type { ChangePlan } from '../orgs/change-plan.ts'
-import { isHigherPlan, type Plan } from '../orgs/plans.ts'
-import type { PaidPlan } from '../providers/payments/payment-provider.ts'
+
+import type { ChangePlan } from '../../customers/orgs/change-plan.ts'
+import { isHigherPlan, type Plan } from '../../customers/orgs/plans.ts'
+import type { Tx } from '../../platform/db/pool.ts'
+import type { PaidPlan } from '../../providers/payments/payment-provider.ts'
 import { findPaying } from './store/subscription-rows.ts'
 
 export type PaymentChange = {

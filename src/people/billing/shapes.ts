@@ -1,7 +1,7 @@
 /** Requests and responses of billing. */
 import { z } from 'zod'
-import { refusing } from '../ground/refused-fields.ts'
-import { plans } from '../orgs/plans.ts'
+import { plans } from '../../customers/orgs/plans.ts'
+import { refusing } from '../../platform/ground/refused-fields.ts'
 
 const count = z.int().min(0)
 const amount = z.string().regex(/^\d+\.\d+$/)

@@ -1,14 +1,14 @@
 /** The spend cap as the dashboard sets it, the mails about it, and the countries of text messages. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { trailOf } from '../../test/audit/trail.ts'
-import { mail, mailer } from '../../test/clients/mailer.ts'
-import { mailsTo, person } from '../../test/clients/team-client.ts'
-import { text, texter } from '../../test/clients/texter.ts'
-import { expectRefusal } from '../../test/expect/refusal.ts'
-import { beginOtherTransaction } from '../../test/service/other-transaction.ts'
-import { startTestService } from '../../test/service/service.ts'
-import type { MovableClock } from '../ground/clock.ts'
-import type { Plan } from '../orgs/plans.ts'
+import { trailOf } from '../../../test/audit/trail.ts'
+import { mail, mailer } from '../../../test/clients/mailer.ts'
+import { mailsTo, person } from '../../../test/clients/team-client.ts'
+import { text, texter } from '../../../test/clients/texter.ts'
+import { expectRefusal } from '../../../test/expect/refusal.ts'
+import { beginOtherTransaction } from '../../../test/service/other-transaction.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import type { Plan } from '../../customers/orgs/plans.ts'
+import type { MovableClock } from '../../platform/ground/clock.ts'
 import { claimAlertMails } from './store/alert-mail-rows.ts'
 
 const t = await startTestService()

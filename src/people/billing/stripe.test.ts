@@ -1,11 +1,11 @@
 /** Billing through Stripe, which a loopback server plays: its pages, and callbacks that are repeated, forged or late. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { trailOf } from '../../test/audit/trail.ts'
-import { type Member, person } from '../../test/clients/team-client.ts'
-import { type StripeEventInput, signStripe, startStripe, stripeEnv, stripeEvent } from '../../test/servers/stripe.ts'
-import { startTestService } from '../../test/service/service.ts'
-import type { MovableClock } from '../ground/clock.ts'
-import type { Plan } from '../orgs/plans.ts'
+import { trailOf } from '../../../test/audit/trail.ts'
+import { type Member, person } from '../../../test/clients/team-client.ts'
+import { type StripeEventInput, signStripe, startStripe, stripeEnv, stripeEvent } from '../../../test/servers/stripe.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import type { Plan } from '../../customers/orgs/plans.ts'
+import type { MovableClock } from '../../platform/ground/clock.ts'
 
 const stripe = await startStripe()
 const t = await startTestService({ env: stripeEnv(stripe.url) })

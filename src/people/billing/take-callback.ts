@@ -1,10 +1,11 @@
 /** Processes the signed callbacks of the payment provider. */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { isId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
-import { findOrg, lockOrg } from '../orgs/store.ts'
-import type { Card, PaymentEvent, PaymentProvider } from '../providers/payments/payment-provider.ts'
+
+import { findOrg, lockOrg } from '../../customers/orgs/store.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { isId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import type { Card, PaymentEvent, PaymentProvider } from '../../providers/payments/payment-provider.ts'
 import type { SettlePlan } from './settle-plan.ts'
 import { keepCustomer, setCard } from './store/customer-rows.ts'
 import { applyEvent } from './store/subscription-rows.ts'
@@ -12,7 +13,7 @@ import { applyEvent } from './store/subscription-rows.ts'
 /** `stale`: a newer event of the same subscription came first. `ignored`: the event does not concern a plan. */
 export type CallbackOutcome = 'applied' | 'repeated' | 'stale' | 'ignored'
 
-/** Throws BadSignature, and PaymentFault for an event that cannot be read yet. */
+/** Throws SignatureFault, and PaymentFault for an event that cannot be read yet. */
 export type TakeCallback = (body: Buffer, signature: string | undefined) => Promise<CallbackOutcome>
 
 type SubscriptionEvent = Extract<PaymentEvent, { kind: 'subscription' }>

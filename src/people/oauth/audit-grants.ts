@@ -1,6 +1,6 @@
 /** The audit entries of grants. */
-import type { Actor, Audit } from '../audit/append.ts'
-import type { Tx } from '../db/pool.ts'
+import type { Actor, Audit } from '../../journal/audit/append.ts'
+import type { Tx } from '../../platform/db/pool.ts'
 import type { EndedGrantRow } from './store/grant-rows.ts'
 
 /** Why a grant ended. */

@@ -8,10 +8,10 @@ import {
   openRequest,
   redeem,
   registerClient,
-} from '../../test/clients/oauth-client.ts'
-import { person } from '../../test/clients/team-client.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { scopes } from '../keys/scopes.ts'
+} from '../../../test/clients/oauth-client.ts'
+import { person } from '../../../test/clients/team-client.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { scopes } from '../../customers/keys/scopes.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

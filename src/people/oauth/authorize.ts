@@ -1,11 +1,11 @@
 /** Checks a client's request for authorization, and keeps it until the person decides. */
 import { randomBytes } from 'node:crypto'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { isId } from '../ground/ids.ts'
-import type { ScopeName } from '../keys/scopes.ts'
+import type { ScopeName } from '../../customers/keys/scopes.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { isId } from '../../platform/ground/ids.ts'
 import { grantableScopes, readScopes } from './grantable.ts'
-import { OAuthError } from './oauth-error.ts'
+import { OAuthFault } from './oauth-error.ts'
 import { isRegisteredUri, withParameters } from './redirect-uri.ts'
 import { type ClientRow, findClient } from './store/client-rows.ts'
 import { insertRequest, trimRequests } from './store/request-rows.ts'
@@ -22,10 +22,10 @@ export type AuthorizationRequest = {
 }
 
 /** A request that cannot be sent back to its client, because the client or its address is not known. */
-export class UnknownClient extends Error {}
+export class UnknownClientFault extends Error {}
 
 /** A request that its client learns the refusal of: `location` is the address of the client with the error. */
-export class RefusedRequest extends Error {
+export class RefusedRequestFault extends Error {
   readonly location: string
 
   constructor(location: string) {
@@ -41,18 +41,18 @@ const maxScope = 4_000
 
 const single = (given: GivenParameters, name: string): string | undefined => {
   const values = given[name] ?? []
-  if (values.length > 1) throw new OAuthError('invalid_request', `${name} is given more than once.`)
+  if (values.length > 1) throw new OAuthFault('invalid_request', `${name} is given more than once.`)
   return values[0] === '' ? undefined : values[0]
 }
 
 const challengeOf = (given: GivenParameters): string => {
   const challenge = single(given, 'code_challenge')
-  if (challenge === undefined) throw new OAuthError('invalid_request', 'code_challenge is required.')
+  if (challenge === undefined) throw new OAuthFault('invalid_request', 'code_challenge is required.')
   if (single(given, 'code_challenge_method') !== 'S256') {
-    throw new OAuthError('invalid_request', 'code_challenge_method must be S256.')
+    throw new OAuthFault('invalid_request', 'code_challenge_method must be S256.')
   }
   if (!/^[A-Za-z0-9_-]{43}$/.test(challenge)) {
-    throw new OAuthError('invalid_request', 'code_challenge must be a SHA-256 hash in base64url.')
+    throw new OAuthFault('invalid_request', 'code_challenge must be a SHA-256 hash in base64url.')
   }
   return challenge
 }
@@ -68,7 +68,7 @@ const scopesOf = (given: GivenParameters): ScopeName[] => {
   const text = single(given, 'scope')
   if (text === undefined) return [...grantableScopes]
   const scopes = text.length > maxScope ? [] : readScopes(text)
-  if (scopes.length === 0) throw new OAuthError('invalid_scope', 'None of the requested scopes can be granted.')
+  if (scopes.length === 0) throw new OAuthFault('invalid_scope', 'None of the requested scopes can be granted.')
   return scopes
 }
 
@@ -81,16 +81,16 @@ export const checkResources = (baseUrl: string, resources: readonly string[]): v
     if (!resource.startsWith(baseUrl)) return false
     return resourcePaths.has(resource.slice(baseUrl.length).replace(/(?<=.)\/$/, ''))
   })
-  if (!known) throw new OAuthError('invalid_target', 'The resource is not served here.')
+  if (!known) throw new OAuthFault('invalid_target', 'The resource is not served here.')
 }
 
 export interface Authorize {
-  /** Throws UnknownClient or RefusedRequest. */
+  /** Throws UnknownClientFault or RefusedRequestFault. */
   check(given: GivenParameters): Promise<AuthorizationRequest>
   /** Keeps the request for the person who opened it. Returns the id that the consent page reads it by. */
   begin(userId: string, request: AuthorizationRequest): Promise<string>
   /** The address of the client with the error of a refusal. */
-  refusal(redirectUri: string, state: string | null, error: OAuthError): string
+  refusal(redirectUri: string, state: string | null, error: OAuthFault): string
 }
 
 type Needs = { db: Db; clock: Clock; baseUrl: () => string }
@@ -99,13 +99,14 @@ export const makeAuthorize = ({ db, clock, baseUrl }: Needs): Authorize => {
   const findReturn = async (given: GivenParameters): Promise<{ client: ClientRow; redirectUri: string }> => {
     const [clientId, ...otherClients] = given.client_id ?? []
     const [redirectUri, ...otherUris] = given.redirect_uri ?? []
-    if (!clientId || !isId('oauthClient', clientId) || otherClients.length > 0) throw new UnknownClient('client_id')
+    if (!clientId || !isId('oauthClient', clientId) || otherClients.length > 0)
+      throw new UnknownClientFault('client_id')
     const client = await db.row(findClient, { id: clientId })
-    if (!client) throw new UnknownClient('client_id')
+    if (!client) throw new UnknownClientFault('client_id')
     const only = client.redirect_uris.length === 1 ? client.redirect_uris[0] : undefined
     const chosen = redirectUri ?? only
     if (!chosen || otherUris.length > 0 || !isRegisteredUri(client.redirect_uris, chosen)) {
-      throw new UnknownClient('redirect_uri')
+      throw new UnknownClientFault('redirect_uri')
     }
     return { client, redirectUri: chosen }
   }
@@ -115,7 +116,7 @@ export const makeAuthorize = ({ db, clock, baseUrl }: Needs): Authorize => {
 
   const read = (given: GivenParameters): Omit<AuthorizationRequest, 'clientId' | 'redirectUri' | 'state'> => {
     if (single(given, 'response_type') !== 'code') {
-      throw new OAuthError('unsupported_response_type', 'response_type must be code.')
+      throw new OAuthFault('unsupported_response_type', 'response_type must be code.')
     }
     const codeChallenge = challengeOf(given)
     checkResources(baseUrl(), given.resource ?? [])
@@ -127,11 +128,11 @@ export const makeAuthorize = ({ db, clock, baseUrl }: Needs): Authorize => {
       const { client, redirectUri } = await findReturn(given)
       const state = stateOf(given)
       try {
-        if (state === undefined) throw new OAuthError('invalid_request', 'state is given more than once or is invalid.')
+        if (state === undefined) throw new OAuthFault('invalid_request', 'state is given more than once or is invalid.')
         return { clientId: client.id, redirectUri, state, ...read(given) }
       } catch (error) {
-        if (!(error instanceof OAuthError)) throw error
-        throw new RefusedRequest(refusal(redirectUri, state ?? null, error))
+        if (!(error instanceof OAuthFault)) throw error
+        throw new RefusedRequestFault(refusal(redirectUri, state ?? null, error))
       }
     },
     begin: async (userId, request) => {

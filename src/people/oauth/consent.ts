@@ -1,15 +1,15 @@
 /** The decision of a person about a client's request. */
-import { assertOpenTo } from '../accounts/sso-enforcement.ts'
-import type { Audit, UserActor } from '../audit/append.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import { isId, newId } from '../ground/ids.ts'
-import type { ScopeName } from '../keys/scopes.ts'
+import { assertOpenTo } from '../../customers/accounts/sso-enforcement.ts'
+import type { ScopeName } from '../../customers/keys/scopes.ts'
+import type { Audit, UserActor } from '../../journal/audit/append.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { isId, newId } from '../../platform/ground/ids.ts'
 import { auditEndedGrants } from './audit-grants.ts'
 import type { Authorize } from './authorize.ts'
 import { isGrantable, roleAllows, scopeSentences } from './grantable.ts'
-import { OAuthError } from './oauth-error.ts'
+import { OAuthFault } from './oauth-error.ts'
 import { redirectHost, withParameters } from './redirect-uri.ts'
 import type { ConsentBody } from './shapes.ts'
 import { useClient } from './store/client-rows.ts'
@@ -69,15 +69,9 @@ export const makeConsent = ({ db, clock, audit, baseUrl, refusal }: Needs): Cons
       codeExpiresAt: new Date(at.getTime() + codeMs),
     })
     await tx.change(useClient, { id: request.client_id, at })
-    await audit(tx, {
-      orgId: org.id,
-      actor,
-      action: 'oauth.granted',
-      resourceType: 'oauth_grant',
-      resourceId: grant.id,
-      metadata: { client_id: request.client_id, client_name: request.client_name, scopes },
-    })
     const { orgId, clientId } = grant
+    const entry = { orgId, actor, action: 'oauth.granted', resourceType: 'oauth_grant', resourceId: grant.id } as const
+    await audit(tx, { ...entry, metadata: { client_id: clientId, client_name: request.client_name, scopes } })
     const replaced = await tx.rows(endExcessGrants, { orgId, userId, clientId, kept: maxGrants })
     await auditEndedGrants(audit, tx, actor, 'replaced', replaced)
     return withParameters(request.redirect_uri, { code: code.text, state: request.state, iss: baseUrl() })
@@ -109,7 +103,7 @@ export const makeConsent = ({ db, clock, audit, baseUrl, refusal }: Needs): Cons
         const request = await tx.row(takeRequest, { userId, id: body.request_id, at: clock.now() })
         if (!request) throw new Failure('NOT_FOUND')
         if (body.decision === 'allow') return allow(tx, { actor, sessionId }, request, body)
-        return refusal(request.redirect_uri, request.state, new OAuthError('access_denied', 'Access was not allowed.'))
+        return refusal(request.redirect_uri, request.state, new OAuthFault('access_denied', 'Access was not allowed.'))
       }),
   }
 }

@@ -1,10 +1,10 @@
 /** Ends grants: by the person, an owner of the org or the client, and when the person leaves the org or the service. */
-import type { Actor, Audit, UserActor } from '../audit/append.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { sha256 } from '../ground/crypto.ts'
-import { Failure } from '../ground/errors.ts'
-import { isId } from '../ground/ids.ts'
+import type { Actor, Audit, UserActor } from '../../journal/audit/append.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { isId } from '../../platform/ground/ids.ts'
 import { auditEndedGrants, type GrantEnd } from './audit-grants.ts'
 import type { TokenSource } from './issue-tokens.ts'
 import {

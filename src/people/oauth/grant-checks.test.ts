@@ -1,7 +1,7 @@
 /** Grants are checked like sessions: what ends or closes these, ends or closes them too. */
 import pg from 'pg'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
-import { rpc } from '../../test/clients/mcp-client.ts'
+import { rpc } from '../../../test/clients/mcp-client.ts'
 import {
   decide,
   getCode,
@@ -12,12 +12,12 @@ import {
   refresh,
   registerClient,
   type Tokens,
-} from '../../test/clients/oauth-client.ts'
-import { addMember, addPerson, askWith, signIn } from '../../test/clients/people.ts'
-import { type Browser, goodPassword, logInPerson, mailsTo } from '../../test/clients/sign-in-client.ts'
-import { newSamlOrg, type SsoOrg, signInWithSaml, ssoBrowser } from '../../test/clients/sso-client.ts'
-import { cheapHash } from '../../test/service/cheap-password.ts'
-import { startTestService, testService } from '../../test/service/service.ts'
+} from '../../../test/clients/oauth-client.ts'
+import { addMember, addPerson, askWith, signIn } from '../../../test/clients/people.ts'
+import { type Browser, goodPassword, logInPerson, mailsTo } from '../../../test/clients/sign-in-client.ts'
+import { newSamlOrg, type SsoOrg, signInWithSaml, ssoBrowser } from '../../../test/clients/sso-client.ts'
+import { cheapHash } from '../../../test/service/cheap-password.ts'
+import { startTestService, testService } from '../../../test/service/service.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

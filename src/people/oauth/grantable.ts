@@ -1,6 +1,6 @@
 /** Which scopes a person can grant to a client, and what each of them means on the consent page. */
-import { type Role, roles } from '../accounts/sessions.ts'
-import { type ScopeName, scopes } from '../keys/scopes.ts'
+import { type Role, roles } from '../../customers/accounts/sessions.ts'
+import { type ScopeName, scopes } from '../../customers/keys/scopes.ts'
 
 /** No consent grants these, not even an owner's. */
 const ownerOnly: ReadonlySet<ScopeName> = new Set([

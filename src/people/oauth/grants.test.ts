@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from 'vitest'
-import { type TrailEntry, trailOf, withTrail } from '../../test/audit/trail.ts'
-import { getCode, getTokens, refresh, type Tokens } from '../../test/clients/oauth-client.ts'
-import { addMember, signIn } from '../../test/clients/people.ts'
-import { person, primaryOwner } from '../../test/clients/team-client.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { type TrailEntry, trailOf, withTrail } from '../../../test/audit/trail.ts'
+import { getCode, getTokens, refresh, type Tokens } from '../../../test/clients/oauth-client.ts'
+import { addMember, signIn } from '../../../test/clients/people.ts'
+import { person, primaryOwner } from '../../../test/clients/team-client.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

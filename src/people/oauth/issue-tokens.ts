@@ -1,12 +1,12 @@
 /** The token endpoint: codes and refresh tokens become new tokens, each of them once. */
-import type { Actor, Audit } from '../audit/append.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { sha256 } from '../ground/crypto.ts'
-import { isId } from '../ground/ids.ts'
+import type { Actor, Audit } from '../../journal/audit/append.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
+import { isId } from '../../platform/ground/ids.ts'
 import { auditEndedGrants, type GrantEnd } from './audit-grants.ts'
 import { readScopes } from './grantable.ts'
-import { OAuthError } from './oauth-error.ts'
+import { OAuthFault } from './oauth-error.ts'
 import { findClient } from './store/client-rows.ts'
 import {
   type EndedGrantRow,
@@ -42,12 +42,12 @@ export type IssueTokens = (request: TokenRequest, source: TokenSource) => Promis
 
 const required = (request: TokenRequest, name: string): string => {
   const value = request[name]
-  if (!value) throw new OAuthError('invalid_request', `${name} is required.`)
+  if (!value) throw new OAuthFault('invalid_request', `${name} is required.`)
   return value
 }
 
-const invalidGrant = (): OAuthError =>
-  new OAuthError('invalid_grant', 'The code or refresh token is invalid, expired, used or issued to another client.')
+const invalidGrant = (): OAuthFault =>
+  new OAuthFault('invalid_grant', 'The code or refresh token is invalid, expired, used or issued to another client.')
 
 const shown = (access: string, refresh: string, { scopes, expires_at }: IssuedRow, at: Date): IssuedTokens => ({
   access_token: access,
@@ -89,7 +89,7 @@ export const makeIssueTokens = ({ db, clock, audit, maxDays }: Needs): IssueToke
     const code = required(request, 'code')
     const verifier = required(request, 'code_verifier')
     if (!/^[A-Za-z0-9._~-]{43,128}$/.test(verifier)) {
-      throw new OAuthError('invalid_request', 'code_verifier must have 43 to 128 unreserved characters.')
+      throw new OAuthFault('invalid_request', 'code_verifier must have 43 to 128 unreserved characters.')
     }
     if (!isCodeShaped(code)) throw invalidGrant()
     const codeHash = sha256(code)
@@ -115,7 +115,7 @@ export const makeIssueTokens = ({ db, clock, audit, maxDays }: Needs): IssueToke
     const family = familyOf(presented)
     if (family === undefined) throw invalidGrant()
     const asked = request.scope === undefined ? null : readScopes(request.scope)
-    if (asked?.length === 0) throw new OAuthError('invalid_scope', 'None of the requested scopes was granted.')
+    if (asked?.length === 0) throw new OAuthFault('invalid_scope', 'None of the requested scopes was granted.')
     const hashes = { familyHash: sha256(family), presentedHash: sha256(presented) }
     const [access, refresh, times] = [newAccessToken(), newRefreshToken(family), expiries()]
     const issued = await db.row(rotateRefresh, {
@@ -134,7 +134,7 @@ export const makeIssueTokens = ({ db, clock, audit, maxDays }: Needs): IssueToke
       throw invalidGrant()
     }
     if (asked && (await db.row(isCurrentRefresh, { ...hashes, clientId, maxDays, at: times.at }))) {
-      throw new OAuthError('invalid_scope', 'A refresh cannot add scopes. Ask for authorization again.')
+      throw new OAuthFault('invalid_scope', 'A refresh cannot add scopes. Ask for authorization again.')
     }
     throw invalidGrant()
   }
@@ -146,10 +146,10 @@ export const makeIssueTokens = ({ db, clock, audit, maxDays }: Needs): IssueToke
   return async (request, source) => {
     const grantType = required(request, 'grant_type')
     const issue = grants.get(grantType)
-    if (!issue) throw new OAuthError('unsupported_grant_type', 'Use authorization_code or refresh_token.')
+    if (!issue) throw new OAuthFault('unsupported_grant_type', 'Use authorization_code or refresh_token.')
     const clientId = required(request, 'client_id')
     if (!isId('oauthClient', clientId) || !(await db.row(findClient, { id: clientId }))) {
-      throw new OAuthError('invalid_client', 'The client is not registered. Register again.')
+      throw new OAuthFault('invalid_client', 'The client is not registered. Register again.')
     }
     return issue(request, clientId, source)
   }

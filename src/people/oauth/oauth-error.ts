@@ -12,7 +12,7 @@ export type OAuthErrorCode =
   | 'temporarily_unavailable'
   | 'access_denied'
 
-export class OAuthError extends Error {
+export class OAuthFault extends Error {
   readonly code: OAuthErrorCode
   readonly status: number
   /** In seconds. */
@@ -20,7 +20,7 @@ export class OAuthError extends Error {
 
   constructor(code: OAuthErrorCode, description: string, more: { status?: number; retryAfter?: number } = {}) {
     super(description)
-    this.name = 'OAuthError'
+    this.name = 'OAuthFault'
     this.code = code
     this.status = more.status ?? (code === 'invalid_client' ? 401 : 400)
     this.retryAfter = more.retryAfter

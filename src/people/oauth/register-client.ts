@@ -1,17 +1,17 @@
 /** Dynamic registration of public clients (RFC 7591). Anyone may register, so everything about it is bounded. */
 import { z } from 'zod'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { sha256Hex } from '../ground/crypto.ts'
-import { newId } from '../ground/ids.ts'
-import { countedNetworks } from '../ground/ip-address.ts'
-import type { Limiter } from '../limits/limiter.ts'
-import { bucketsPerAddress, refusedUntil } from '../limits/per-address.ts'
-import { OAuthError } from './oauth-error.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sha256Hex } from '../../platform/ground/crypto.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { countedNetworks } from '../../platform/ground/ip-address.ts'
+import { hourMs } from '../../platform/ground/units.ts'
+import type { Limiter } from '../../platform/limits/limiter.ts'
+import { bucketsPerAddress, refusedUntil } from '../../platform/limits/per-address.ts'
+import { OAuthFault } from './oauth-error.ts'
 import { isRedirectUri } from './redirect-uri.ts'
 import { insertClient } from './store/client-rows.ts'
 
-const hourMs = 3_600_000
 const perHour = 20
 /** Of all registered clients, how many may wait for the first person who allows them something. */
 const maxUnused = 1_000
@@ -50,17 +50,17 @@ const read = (metadata: unknown): { name: string; redirectUris: string[] } => {
   if (!parsed.success) {
     const path = parsed.error.issues[0]?.path.join('.') ?? ''
     const code = path.startsWith('redirect_uris') ? 'invalid_redirect_uri' : 'invalid_client_metadata'
-    throw new OAuthError(code, path === '' ? 'The body must be a JSON object.' : `${path} is missing or invalid.`)
+    throw new OAuthFault(code, path === '' ? 'The body must be a JSON object.' : `${path} is missing or invalid.`)
   }
   const { redirect_uris: given, client_name, grant_types, response_types } = parsed.data
   if (lacks(grant_types, 'authorization_code')) {
-    throw new OAuthError('invalid_client_metadata', 'grant_types must include authorization_code.')
+    throw new OAuthFault('invalid_client_metadata', 'grant_types must include authorization_code.')
   }
   if (lacks(response_types, 'code')) {
-    throw new OAuthError('invalid_client_metadata', 'response_types must include code.')
+    throw new OAuthFault('invalid_client_metadata', 'response_types must include code.')
   }
   if (!given.every(isRedirectUri)) {
-    throw new OAuthError('invalid_redirect_uri', 'Each redirect URI must be https, or http on a loopback address.')
+    throw new OAuthFault('invalid_redirect_uri', 'Each redirect URI must be https, or http on a loopback address.')
   }
   return { name: client_name || 'Unnamed client', redirectUris: [...new Set(given)] }
 }
@@ -74,7 +74,7 @@ export const makeRegisterClient = ({ db, clock, limiter }: Needs): RegisterClien
     const until = refusedUntil(await limiter?.take(buckets, clock.millis()))
     if (until === undefined) return
     const retryAfter = (until - clock.millis()) / 1_000
-    throw new OAuthError('temporarily_unavailable', 'Too many registrations from this address. Try again later.', {
+    throw new OAuthFault('temporarily_unavailable', 'Too many registrations from this address. Try again later.', {
       status: 429,
       retryAfter,
     })

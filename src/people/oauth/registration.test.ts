@@ -1,7 +1,8 @@
 import { afterAll, expect, test } from 'vitest'
-import { decide, getTokens, newPkce, openRequest, redeem, registerClient } from '../../test/clients/oauth-client.ts'
-import { person } from '../../test/clients/team-client.ts'
-import { startTestService, testService } from '../../test/service/service.ts'
+import { decide, getTokens, newPkce, openRequest, redeem, registerClient } from '../../../test/clients/oauth-client.ts'
+import { person } from '../../../test/clients/team-client.ts'
+import { beginOtherTransaction } from '../../../test/service/other-transaction.ts'
+import { startTestService, testService } from '../../../test/service/service.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())
@@ -138,6 +139,22 @@ test('AD-146 R-56 thousands of registrations from one network leave a thousand c
   expect(await t.database.sql('select distinct source from oauth_clients where used_at is not null')).toEqual([
     { source: null },
   ])
+})
+
+test('AD-146 a registration passes over clients that another statement holds, and waits for none', async () => {
+  const held = `oac_${'0'.repeat(26)}`
+  await t.database.sql(
+    `insert into oauth_clients (id, name, redirect_uris, created_at, source)
+     select 'oac_' || lpad(n::text, 26, '0'), 'x', '{https://example.com}', $1, 'many'
+     from generate_series(0, 1100) as n on conflict (id) do update set source = 'many', created_at = excluded.created_at`,
+    [t.service.clock.now()],
+  )
+  const other = await beginOtherTransaction(t.database)
+  await other.sql('update oauth_clients set used_at = created_at where id = $1', [held])
+  expect((await register({ redirect_uris: ['https://example.com/cb'] })).status).toBe(201)
+  await other.commit()
+  expect(await t.database.sql('select source from oauth_clients where id = $1', [held])).toEqual([{ source: 'many' }])
+  expect(await clients()).toBeLessThan(1_100)
 })
 
 test('AD-146 AD-147 the hourly task deletes what expired, and clients that nobody uses', async () => {

@@ -1,10 +1,9 @@
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { dayMs } from '../../platform/ground/units.ts'
 import { sweepClients } from './store/client-rows.ts'
 import { sweepAccessTokens, sweepGrants } from './store/grant-rows.ts'
 import { sweepRequests } from './store/request-rows.ts'
-
-const dayMs = 86_400_000
 
 /** Deletes expired requests, grants and tokens, and clients that nobody uses. Returns how many rows. */
 export type SweepOAuth = () => Promise<number>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { scopes } from '../keys/scopes.ts'
+import { scopes } from '../../customers/keys/scopes.ts'
 
 export const ConsentRequest = z.strictObject({
   request_id: z.string(),

@@ -1,17 +1,16 @@
 /** Turns an access token into the caller of a request: a live key for the whole org, with the scopes of the grant. */
-import { makeBatcher } from '../db/batch.ts'
-import type { Db } from '../db/pool.ts'
-import { sha256 } from '../ground/crypto.ts'
-import type { Log } from '../ground/log.ts'
-import type { Caller } from '../keys/caller.ts'
-import type { Callers } from '../keys/callers.ts'
-import { requestsPerMinute } from '../orgs/plans.ts'
+
+import type { Caller } from '../../customers/keys/caller.ts'
+import { type Callers, makeLastUses } from '../../customers/keys/callers.ts'
+import { requestsPerMinute } from '../../customers/orgs/plans.ts'
+import { makeBatcher } from '../../platform/db/batch.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { minuteMs } from '../../platform/ground/units.ts'
 import { roleAllows } from './grantable.ts'
 import { findTokens, type TokenRow, touchGrants } from './store/token-rows.ts'
 import { isAccessShaped } from './token-secret.ts'
-
-const touchEveryMs = 60_000
-const minute = 60_000
 
 const callerOf = (row: TokenRow): Caller => ({
   orgId: row.org_id,
@@ -26,7 +25,7 @@ const callerOf = (row: TokenRow): Caller => ({
   allowedDomainIds: null,
   allowedRanges: null,
   ratePerMinute: null,
-  buckets: [{ name: `{${row.org_id}}`, limit: row.org_rate ?? requestsPerMinute[row.plan], windowMs: minute }],
+  buckets: [{ name: `{${row.org_id}}`, limit: row.org_rate ?? requestsPerMinute[row.plan], windowMs: minuteMs }],
   expiresAt: row.expires_at.getTime(),
   org: { plan: row.plan, suspended: row.suspended },
 })
@@ -44,19 +43,9 @@ export const makeTokenCallers = ({ db, log, keys }: { db: Db; log: Log; keys: Ca
       return found
     },
   })
-  const touch = makeBatcher<{ caller: Caller; atMs: number }, void>({
-    name: 'oauth.touch_grants',
-    concurrency: 1,
-    run: async (uses) => {
-      await db.change(touchGrants, {
-        orgIds: uses.map(({ caller }) => caller.orgId),
-        ids: uses.map(({ caller }) => caller.keyId),
-        at: uses.map(({ atMs }) => new Date(atMs)),
-      })
-      return uses.map(() => undefined)
-    },
-  })
-  const lastTouched = new Map<string, number>()
+  const lastUses = makeLastUses(db, touchGrants, (err, grant_id) =>
+    log.warn({ err, grant_id }, 'grant last use update failed'),
+  )
 
   const ofToken = async (token: string, atMs: number): Promise<Caller | undefined> => {
     const caller = await lookup.submit(sha256(token))
@@ -66,18 +55,11 @@ export const makeTokenCallers = ({ db, log, keys }: { db: Db; log: Log; keys: Ca
   return {
     find: (text, atMs) => (isAccessShaped(text) ? ofToken(text, atMs) : keys.find(text, atMs)),
     recordUse: (caller, atMs) => {
-      if (!caller.grant) return keys.recordUse(caller, atMs)
-      const last = lastTouched.get(caller.keyId)
-      if (last !== undefined && atMs - last < touchEveryMs) return
-      if (lastTouched.size > 50_000) lastTouched.clear()
-      lastTouched.set(caller.keyId, atMs)
-      touch.submit({ caller, atMs }).catch((error) => {
-        lastTouched.delete(caller.keyId)
-        log.warn({ err: error, grant_id: caller.keyId }, 'grant last use update failed')
-      })
+      if (caller.grant) lastUses.record(caller, atMs)
+      else keys.recordUse(caller, atMs)
     },
     drained: async () => {
-      await Promise.all([lookup.drained(), touch.drained()])
+      await Promise.all([lookup.drained(), lastUses.drained()])
     },
   }
 }

@@ -1,6 +1,6 @@
 /** Codes and tokens. Each begins with its kind, so that a leaked one is recognised, and only hashes are stored. */
 import { randomBytes } from 'node:crypto'
-import { sha256 } from '../ground/crypto.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
 
 const random = (): string => randomBytes(32).toString('base64url')
 const secret = '[A-Za-z0-9_-]{43}'

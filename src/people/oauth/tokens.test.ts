@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { withTrail } from '../../test/audit/trail.ts'
+import { withTrail } from '../../../test/audit/trail.ts'
 import {
   getCode,
   getTokens,
@@ -8,10 +8,10 @@ import {
   redeem,
   refresh,
   registerClient,
-} from '../../test/clients/oauth-client.ts'
-import { signIn } from '../../test/clients/people.ts'
-import { person } from '../../test/clients/team-client.ts'
-import { startTestService } from '../../test/service/service.ts'
+} from '../../../test/clients/oauth-client.ts'
+import { signIn } from '../../../test/clients/people.ts'
+import { person } from '../../../test/clients/team-client.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

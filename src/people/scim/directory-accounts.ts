@@ -1,12 +1,12 @@
 /** The accounts and memberships behind the people of a directory. */
-import { endExcessSessions } from '../accounts/store/session-rows.ts'
-import type { Audit } from '../audit/append.ts'
-import type { Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
-import { comparableAddress } from '../ground/mailbox.ts'
-import { findAccountByEmail, insertAccount, lockAccount } from '../signin/store/user-rows.ts'
-import type { TakeOverAccount } from '../signin/take-over-account.ts'
+import { endExcessSessions } from '../../customers/accounts/store/session-rows.ts'
+import type { Audit } from '../../journal/audit/append.ts'
+import type { Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { comparableAddress } from '../../platform/ground/mailbox.ts'
+import type { TakeOverAccount } from '../signin/confirm-email.ts'
+import { insertVerified } from '../signin/provider-sign-in.ts'
+import { findAccountByEmail, lockAccount } from '../signin/store/user-rows.ts'
 import { joinTeam, setFirstDefaultOrg } from '../team/store/team-rows.ts'
 import type { DirectoryActor, DirectoryChange, GroupMapping } from './group-mapping.ts'
 import type { UserChange } from './read-user.ts'
@@ -48,12 +48,6 @@ export const makeDirectoryAccounts = (needs: Needs): DirectoryAccounts => {
     throw invalidScimValue('The address is outside the verified email domains of the organisation.')
   }
 
-  const createAccount = (tx: Tx, email: string, name: string) => {
-    const at = clock.now()
-    const account = { id: newId('user', at.getTime()), email, name, passwordHash: null, verifiedAt: at, at }
-    return tx.row(insertAccount, { ...account, pendingOrgName: null, pendingInviteHash: null })
-  }
-
   return {
     assertVerified,
 
@@ -67,9 +61,9 @@ export const makeDirectoryAccounts = (needs: Needs): DirectoryAccounts => {
     openAccount: async (tx, actor, email, names) => {
       const name = nameFor(names, email)
       const known = await tx.row(findAccountByEmail, { email })
-      const created = known ? undefined : await createAccount(tx, email, name)
+      const created = known ? undefined : await insertVerified(tx, { email, name, at: clock.now() })
       // Another request may make the account between the look and the insert.
-      const userId = known?.id ?? created?.id ?? (await tx.row(findAccountByEmail, { email }))?.id
+      const userId = known?.id ?? created ?? (await tx.row(findAccountByEmail, { email }))?.id
       const account = userId === undefined ? undefined : await tx.row(lockAccount, { userId })
       if (!account) throw new Error('an account disappeared while the directory linked it')
       // Someone registered the address without proving it. The org has proven that its domain is theirs.

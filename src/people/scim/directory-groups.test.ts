@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { trailOf, withTrail } from '../../test/audit/trail.ts'
+import { trailOf, withTrail } from '../../../test/audit/trail.ts'
 import {
   type Directory,
   directory,
@@ -10,10 +10,10 @@ import {
   scimError,
   userBody,
   verifiedDomains,
-} from '../../test/clients/directory-client.ts'
-import { person } from '../../test/clients/team-client.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
+} from '../../../test/clients/directory-client.ts'
+import { person } from '../../../test/clients/team-client.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
 const t = await startTestService(verifiedDomains)
 afterAll(() => t.stop())

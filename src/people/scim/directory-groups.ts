@@ -1,7 +1,7 @@
 /** Groups of the directory. Their members get the roles that the mapping gives. */
-import type { Db, Runner, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { isId, newId } from '../ground/ids.ts'
+import type { Db, Runner, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { isId, newId } from '../../platform/ground/ids.ts'
 import { lockTeam } from '../team/store/team-rows.ts'
 import { type DirectoryChange, type GroupMapping, keyOf } from './group-mapping.ts'
 import { groupFilter } from './list-filters.ts'

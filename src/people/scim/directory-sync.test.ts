@@ -1,6 +1,6 @@
 /** A large directory, and one whose requests meet a lost database or a removed owner. */
 import { afterAll, expect, it } from 'vitest'
-import { trailOf, withTrail } from '../../test/audit/trail.ts'
+import { trailOf, withTrail } from '../../../test/audit/trail.ts'
 import {
   type Directory,
   directory,
@@ -13,10 +13,10 @@ import {
   scimError,
   userBody,
   verifiedDomains,
-} from '../../test/clients/directory-client.ts'
-import { openLogFile } from '../../test/service/log-file.ts'
-import { withoutDatabase } from '../../test/service/lost-database.ts'
-import { startTestService } from '../../test/service/service.ts'
+} from '../../../test/clients/directory-client.ts'
+import { openLogFile } from '../../../test/service/log-file.ts'
+import { withoutDatabase } from '../../../test/service/lost-database.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const logFile = await openLogFile()
 const t = await startTestService({ ...verifiedDomains, log: logFile.log, env: { RATE_LIMITER: 'off' } })
@@ -152,5 +152,5 @@ it('while the database is away every request is 503 in the form of SCIM, and the
   await expect.poll(async () => (await acme.ask('GET', `/Users/${id}`)).status).toBe(200)
   expect((await acme.ask('GET', `/Users/${id}`)).body).toMatchObject({ userName, active: true })
   expect((await trailOf(t.database, acme.orgId)).length).toBe(before)
-  await expect.poll(async () => (await logFile.lines('directory request failed')).length).toBe(12)
+  await expect.poll(async () => (await logFile.lines('request failed')).length).toBe(12)
 })

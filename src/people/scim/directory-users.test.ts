@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { trailOf, withTrail } from '../../test/audit/trail.ts'
+import { trailOf, withTrail } from '../../../test/audit/trail.ts'
 import {
   directory,
   freshAddress,
@@ -9,13 +9,13 @@ import {
   scimError,
   userBody,
   verifiedDomains,
-} from '../../test/clients/directory-client.ts'
-import { addPerson } from '../../test/clients/people.ts'
-import { person } from '../../test/clients/team-client.ts'
-import { iso as instant } from '../../test/expect/instants.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { hashPassword } from '../accounts/passwords.ts'
-import { newId } from '../ground/ids.ts'
+} from '../../../test/clients/directory-client.ts'
+import { addPerson } from '../../../test/clients/people.ts'
+import { person } from '../../../test/clients/team-client.ts'
+import { iso as instant } from '../../../test/expect/instants.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { hashPassword } from '../../customers/accounts/passwords.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
 const ended: { actor: string; orgId: string; userId: string }[] = []
 const t = await startTestService({

@@ -1,8 +1,8 @@
 /** People of the directory. A person is active while they are a member. */
-import type { Db, Runner, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { sha256Hex } from '../ground/crypto.ts'
-import { isId, newId } from '../ground/ids.ts'
+import type { Db, Runner, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sha256Hex } from '../../platform/ground/crypto.ts'
+import { isId, newId } from '../../platform/ground/ids.ts'
 import { findAccountByEmail } from '../signin/store/user-rows.ts'
 import type { EndMembership } from '../team/end-membership.ts'
 import { findRole, lockTeam } from '../team/store/team-rows.ts'
@@ -22,6 +22,7 @@ import {
   findTakenUser,
   listDirectoryUsers,
   listGroupsOfUsers,
+  type NamedUser,
   putDirectoryUser,
   touchDirectoryUser,
 } from './store/directory-user-rows.ts'
@@ -77,25 +78,8 @@ export const makeDirectoryUsers = (needs: Needs): DirectoryUsers => {
       return work(tx)
     })
 
-  const put = (
-    tx: Tx,
-    orgId: string,
-    at: Date,
-    row: Omit<DirectoryUserRow, 'email' | 'account_name' | 'membership_id' | 'role'>,
-  ) =>
-    tx.change(putDirectoryUser, {
-      orgId,
-      id: row.id,
-      userId: row.user_id,
-      userName: row.user_name,
-      userKey: keyOf(row.user_name),
-      externalId: row.external_id,
-      givenName: row.given_name,
-      familyName: row.family_name,
-      displayName: row.display_name,
-      createdAt: row.created_at,
-      at,
-    })
+  const put = (tx: Tx, orgId: string, at: Date, row: NamedUser) =>
+    tx.change(putDirectoryUser, { ...row, orgId, user_key: keyOf(row.user_name), at })
 
   const leave = async (tx: Tx, { orgId, actor }: DirectoryChange, row: DirectoryUserRow): Promise<void> => {
     if (row.role === 'owner') {
@@ -132,7 +116,6 @@ export const makeDirectoryUsers = (needs: Needs): DirectoryUsers => {
       family_name: given.familyName ?? null,
       display_name: given.displayName ?? null,
       created_at: at,
-      updated_at: at,
     })
     if (!member && given.active !== false) await accounts.join(tx, by, { id, userId })
     return findIn(tx, orgId, id)

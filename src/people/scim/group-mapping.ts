@@ -1,8 +1,8 @@
 /** Which role each group of the directory gives. No group gives the role of an owner. */
-import type { Actor, Audit, UserActor } from '../audit/append.ts'
-import type { Db, Runner, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure, invalid } from '../ground/errors.ts'
+import type { Actor, Audit, UserActor } from '../../journal/audit/append.ts'
+import type { Db, Runner, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure, invalid } from '../../platform/ground/errors.ts'
 import { lockAsOwner } from '../team/change-team.ts'
 import {
   applyMappedRoles,

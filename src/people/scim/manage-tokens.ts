@@ -1,28 +1,33 @@
 /** Tokens of the directory. A token is shown once and stored as a hash. */
-import type { Audit, UserActor } from '../audit/append.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { randomBase62, sha256 } from '../ground/crypto.ts'
-import { Failure } from '../ground/errors.ts'
-import { isId, newId } from '../ground/ids.ts'
+
+import type { Audit, UserActor } from '../../journal/audit/append.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { randomBase62, sha256 } from '../../platform/ground/crypto.ts'
+import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { isId, newId } from '../../platform/ground/ids.ts'
+import { isoOrNull } from '../../platform/ground/instant.ts'
+import { dayMs } from '../../platform/ground/units.ts'
 import { lockAsOwner } from '../team/change-team.ts'
 import {
   deleteScimToken,
   dropExpiredTokens,
   findScimToken,
   insertScimToken,
+  listScimTokens,
   markTokenUsed,
   type ScimTokenRow,
 } from './store/scim-token-rows.ts'
 
 /** Two, so that one can be replaced without a pause. */
 const maxLiveTokens = 2
-const dayMs = 86_400_000
 const tokenShape = /^scim_[0-9A-Za-z]{43}$/
 
 export type DirectoryCaller = { orgId: string; tokenId: string }
 
 export interface ManageScimTokens {
+  list(orgId: string, page: PageAsked): Promise<ScimTokenRow[]>
   create(
     orgId: string,
     actor: UserActor,
@@ -36,6 +41,8 @@ export interface ManageScimTokens {
 type Needs = { db: Db; clock: Clock; audit: Audit }
 
 export const makeManageScimTokens = ({ db, clock, audit }: Needs): ManageScimTokens => ({
+  list: (orgId, page) => db.rows(listScimTokens, { orgId, ...keysetOf(page) }),
+
   create: (orgId, actor, { name, expiresInDays }) =>
     db.tx(async (tx) => {
       await lockAsOwner(tx, orgId, actor)
@@ -54,7 +61,7 @@ export const makeManageScimTokens = ({ db, clock, audit }: Needs): ManageScimTok
         max: maxLiveTokens,
       })
       if (!row) throw new Failure('SCIM_TOKEN_LIMIT')
-      const metadata = { name, expires_at: expiresAt?.toISOString() ?? null }
+      const metadata = { name, expires_at: isoOrNull(expiresAt) }
       const entry = { orgId, actor, action: 'scim.token_created', resourceType: 'scim_token' } as const
       await audit(tx, { ...entry, resourceId: row.id, metadata })
       return { row, token }

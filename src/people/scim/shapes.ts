@@ -1,6 +1,6 @@
 /** Requests and responses of the directory's settings in the dashboard. */
 import { z } from 'zod'
-import { patternText } from '../ground/bounded-text.ts'
+import { patternText } from '../../platform/ground/bounded-text.ts'
 
 const tokenName = patternText(/\S/, 80, 'Enter a name.')
   .max(80, 'Must be at most 80 characters.')

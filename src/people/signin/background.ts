@@ -1,4 +1,4 @@
-import type { Log } from '../ground/log.ts'
+import type { Log } from '../../platform/ground/log.ts'
 
 export interface Background {
   /** Runs work after the response, so that its time says nothing about an account. Errors are logged under `name`. */

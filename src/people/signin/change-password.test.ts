@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { addPerson } from '../../test/clients/people.ts'
+import { addPerson } from '../../../test/clients/people.ts'
 import {
   entriesAbout,
   goodPassword,
@@ -7,9 +7,9 @@ import {
   mailsTo,
   openBrowser,
   startLogin,
-} from '../../test/clients/sign-in-client.ts'
-import { type Reply, startTestService } from '../../test/service/service.ts'
-import { hashPassword } from '../accounts/passwords.ts'
+} from '../../../test/clients/sign-in-client.ts'
+import { type Reply, startTestService } from '../../../test/service/service.ts'
+import { hashPassword } from '../../customers/accounts/passwords.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

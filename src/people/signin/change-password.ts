@@ -1,12 +1,17 @@
 /** Forgotten, reset and changed passwords. */
-import type { EndProgramAccess } from '../accounts/manage-sessions.ts'
-import type { Passwords } from '../accounts/passwords.ts'
-import type { RecordPersonal } from '../accounts/personal-audit.ts'
-import { endAllSessions, endSessions, keepSession, raiseSessionVersion } from '../accounts/store/session-rows.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { sha256 } from '../ground/crypto.ts'
-import { Failure } from '../ground/errors.ts'
+import type { EndProgramAccess } from '../../customers/accounts/manage-sessions.ts'
+import type { Passwords } from '../../customers/accounts/passwords.ts'
+import type { RecordPersonal } from '../../customers/accounts/personal-audit.ts'
+import {
+  endAllSessions,
+  endSessions,
+  keepSession,
+  raiseSessionVersion,
+} from '../../customers/accounts/store/session-rows.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
+import { Failure } from '../../platform/ground/errors.ts'
 import type { Background } from './background.ts'
 import { actorFrom, type From } from './complete-sign-in.ts'
 import type { HandOverMail } from './hand-over-mail.ts'

@@ -1,9 +1,9 @@
 /** Opens the session once a person is proven, whichever way they signed in. */
-import type { RecordPersonal } from '../accounts/personal-audit.ts'
-import type { OpenedSession, Sessions } from '../accounts/sessions.ts'
-import { judgeEnforcement, type SsoRequired } from '../accounts/sso-enforcement.ts'
-import type { Actor } from '../audit/append.ts'
-import type { Tx } from '../db/pool.ts'
+import type { RecordPersonal } from '../../customers/accounts/personal-audit.ts'
+import type { OpenedSession, Sessions } from '../../customers/accounts/sessions.ts'
+import { judgeEnforcement, type SsoRequired } from '../../customers/accounts/sso-enforcement.ts'
+import type { Actor } from '../../journal/audit/append.ts'
+import type { Tx } from '../../platform/db/pool.ts'
 import type { KnownDevices } from './known-devices.ts'
 import { type AccountRow, findFilingOrg, listMemberships } from './store/user-rows.ts'
 

@@ -1,9 +1,20 @@
 /** What happens when an address is verified: the account joins the org that invited it, or gets its own. */
-import type { Actor, Audit } from '../audit/append.ts'
-import type { Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
+
+import { endAllSessions, raiseSessionVersion } from '../../customers/accounts/store/session-rows.ts'
+import type { Actor, Audit } from '../../journal/audit/append.ts'
+import type { Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
 import { createOwnedOrg } from './new-org.ts'
-import { type AccountRow, findFilingOrg, markEmailVerified, setDefaultOrg } from './store/user-rows.ts'
+import { dropChallenges } from './store/challenge-rows.ts'
+import { dropCodes, dropResets } from './store/code-rows.ts'
+import {
+  type AccountRow,
+  changeProfile,
+  findFilingOrg,
+  markEmailVerified,
+  setDefaultOrg,
+  setPassword,
+} from './store/user-rows.ts'
 
 export type Invited = { inviteHash: Buffer; userId: string; email: string; actor: Actor }
 
@@ -28,28 +39,15 @@ export const makeConfirmEmail = ({ clock, audit, joinInvited }: Needs): ConfirmE
     const { id: orgId, slug } = await createOwnedOrg(tx, { name, userId, at })
     await tx.change(setDefaultOrg, { userId, orgId, at })
     await recordRegistration(tx, orgId, userId, actor)
-    await audit(tx, {
-      orgId,
-      actor,
-      action: 'org.created',
-      resourceType: 'org',
-      resourceId: orgId,
-      metadata: { name, slug },
-    })
+    const metadata = { name, slug }
+    await audit(tx, { orgId, actor, action: 'org.created', resourceType: 'org', resourceId: orgId, metadata })
     return orgId
   }
 
-  /** The org that the account joined, if it was invited. */
-  const join = async (tx: Tx, account: AccountRow, actor: Actor): Promise<string | undefined> => {
-    const { id: userId, email, pending_invite_hash: inviteHash } = account
-    if (inviteHash === null) return undefined
-    return joinInvited(tx, { inviteHash, userId, email, actor })
-  }
-
   const confirm: ConfirmEmail['confirm'] = async (tx, account, actor) => {
-    const userId = account.id
+    const { id: userId, email, pending_invite_hash: inviteHash } = account
     if (!(await tx.row(markEmailVerified, { userId, at: clock.now() }))) return
-    const joined = await join(tx, account, actor)
+    const joined = inviteHash === null ? undefined : await joinInvited(tx, { inviteHash, userId, email, actor })
     // An account without a pending org got its org when it was registered.
     if (account.pending_org_name !== null) {
       if (joined === undefined) await giveOrg(tx, userId, account.pending_org_name, actor)
@@ -66,3 +64,24 @@ export const makeConfirmEmail = ({ clock, audit, joinInvited }: Needs): ConfirmE
 
   return { confirm, giveOrg }
 }
+
+/**
+ * Gives an account that was never verified to the person who has now proven its address. The person who registered the
+ * address without proving it loses every way in.
+ */
+export type TakeOverAccount = (tx: Tx, account: AccountRow, name: string, actor: Actor) => Promise<void>
+
+export const makeTakeOverAccount =
+  ({ clock, confirmEmail }: { clock: Clock; confirmEmail: ConfirmEmail }): TakeOverAccount =>
+  async (tx, account, name, actor) => {
+    const userId = account.id
+    const at = clock.now()
+    await tx.change(setPassword, { userId, passwordHash: null, at })
+    await tx.row(raiseSessionVersion, { userId, at })
+    await tx.change(endAllSessions, { userId })
+    await tx.change(dropCodes, { userId })
+    await tx.change(dropChallenges, { userId })
+    await tx.change(dropResets, { userId })
+    await tx.row(changeProfile, { userId, name, defaultOrgId: null, at })
+    await confirmEmail.confirm(tx, account, actor)
+  }

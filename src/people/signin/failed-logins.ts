@@ -1,5 +1,6 @@
-import type { Audit } from '../audit/append.ts'
-import type { Db } from '../db/pool.ts'
+import type { Audit } from '../../journal/audit/append.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { hourMs } from '../../platform/ground/units.ts'
 import type { Background } from './background.ts'
 import type { From } from './complete-sign-in.ts'
 import { findFilingOrg } from './store/user-rows.ts'
@@ -14,7 +15,6 @@ type Needs = { db: Db; audit: Audit; throttle: Throttle; background: Background 
 
 /** More entries of one attacker would only make the log hard to read. */
 const perHour = 10
-const hourMs = 3_600_000
 
 export const makeRecordFailedLogin =
   ({ db, audit, throttle, background }: Needs): RecordFailedLogin =>

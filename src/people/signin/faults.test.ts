@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { SMTPServer } from 'smtp-server'
 import { afterAll, describe, expect, test } from 'vitest'
-import { addPerson, signIn } from '../../test/clients/people.ts'
-import { goodPassword, openBrowser, otherThan } from '../../test/clients/sign-in-client.ts'
-import { type Reply, startTestService } from '../../test/service/service.ts'
-import { hashPassword } from '../accounts/passwords.ts'
-import { HandoverError } from '../providers/handover.ts'
+import { addPerson, signIn } from '../../../test/clients/people.ts'
+import { goodPassword, openBrowser, otherThan } from '../../../test/clients/sign-in-client.ts'
+import { type Reply, startTestService } from '../../../test/service/service.ts'
+import { hashPassword } from '../../customers/accounts/passwords.ts'
+import { HandoverFault } from '../../providers/handover.ts'
 
 /** A relay that takes mail, or refuses all of it for now. */
 const relay = { down: false, codes: [] as string[], mails: 0 }
@@ -45,7 +45,7 @@ const t = await startTestService({
   smsProvider: {
     name: 'test',
     send: async () => {
-      if (texting.down) throw new HandoverError('unavailable', 'test', 'down')
+      if (texting.down) throw new HandoverFault('unavailable', 'test', 'down')
       return { provider: 'test', providerMessageId: 'x' }
     },
     close: async () => undefined,

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
-import { entriesAbout, openBrowser } from '../../test/clients/sign-in-client.ts'
-import { startTestService, testService } from '../../test/service/service.ts'
+import { entriesAbout, openBrowser } from '../../../test/clients/sign-in-client.ts'
+import { startTestService, testService } from '../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,13 +1,13 @@
 /** A link that signs in the owner of the first org once. The first start outside production prints it. */
-import { ssoRequired } from '../accounts/sso-enforcement.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { sha256 } from '../ground/crypto.ts'
-import { Failure } from '../ground/errors.ts'
-import { writeSetting } from '../settings/store.ts'
+import { ssoRequired } from '../../customers/accounts/sso-enforcement.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { writeSetting } from '../../platform/settings/store.ts'
 import type { CompleteSignIn, SignedIn, SignInDetails } from './complete-sign-in.ts'
 import { newToken } from './sign-in-code.ts'
-import { useFirstLink } from './store/first-link-rows.ts'
+import { useFirstLink } from './store/code-rows.ts'
 import { findAccountByEmail, lockAccount } from './store/user-rows.ts'
 
 const linkMinutes = 60

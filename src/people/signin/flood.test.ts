@@ -1,10 +1,10 @@
 import pg from 'pg'
 import { afterAll, expect, test } from 'vitest'
-import { addPerson } from '../../test/clients/people.ts'
-import { goodPassword, openBrowser } from '../../test/clients/sign-in-client.ts'
-import { cheapHash } from '../../test/service/cheap-password.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { hashPassword } from '../accounts/passwords.ts'
+import { addPerson } from '../../../test/clients/people.ts'
+import { goodPassword, openBrowser } from '../../../test/clients/sign-in-client.ts'
+import { cheapHash } from '../../../test/service/cheap-password.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { hashPassword } from '../../customers/accounts/passwords.ts'
 
 const t = await startTestService({ hashPassword })
 afterAll(() => t.stop())

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { addPerson } from '../../test/clients/people.ts'
+import { addPerson } from '../../../test/clients/people.ts'
 import {
   type Browser,
   goodPassword,
@@ -7,9 +7,9 @@ import {
   mailedCode,
   mailsTo,
   openBrowser,
-} from '../../test/clients/sign-in-client.ts'
-import { cheapHash } from '../../test/service/cheap-password.ts'
-import { type Reply, startTestService, type TestService } from '../../test/service/service.ts'
+} from '../../../test/clients/sign-in-client.ts'
+import { cheapHash } from '../../../test/service/cheap-password.ts'
+import { type Reply, startTestService, type TestService } from '../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,8 +1,8 @@
-import { Failure } from '../ground/errors.ts'
-import type { Log } from '../ground/log.ts'
-import { withoutEffect } from '../ground/request-context.ts'
-import type { SendServiceMail } from '../providers/email/service-mail.ts'
-import { HandoverError } from '../providers/handover.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { withoutEffect } from '../../platform/ground/request-context.ts'
+import type { SendServiceMail } from '../../providers/email/service-mail.ts'
+import { HandoverFault } from '../../providers/handover.ts'
 import type { MailContent } from './mail-templates.ts'
 
 /**
@@ -18,7 +18,7 @@ export const makeHandOverMail =
       // A mail alone is no effect: a request that fails after it can be repeated.
       await withoutEffect(() => send({ orgId, to, ...content }))
     } catch (error) {
-      if (!(error instanceof HandoverError)) throw error
+      if (!(error instanceof HandoverFault)) throw error
       log.warn({ kind: error.kind, provider: error.provider, reason: error.message }, 'mail of the service failed')
       throw new Failure('MAIL_UNAVAILABLE', { cause: error, retryAfter: 60 })
     }

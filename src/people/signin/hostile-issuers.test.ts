@@ -1,7 +1,7 @@
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
-import { openBrowser } from '../../test/clients/sign-in-client.ts'
-import { startScriptedIssuer } from '../../test/servers/scripted-issuer.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { openBrowser } from '../../../test/clients/sign-in-client.ts'
+import { startScriptedIssuer } from '../../../test/servers/scripted-issuer.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const issuer = await startScriptedIssuer()
 /** It says that it issues unsigned tokens too. None of them may be accepted. */

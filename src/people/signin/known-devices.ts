@@ -3,8 +3,8 @@
  * the browser try passwords while others guess them: the password and the mailed code are asked as always.
  */
 import { randomBytes } from 'node:crypto'
-import type { Clock } from '../ground/clock.ts'
-import { sameBytes } from '../ground/crypto.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sameBytes } from '../../platform/ground/crypto.ts'
 import type { Codes } from './sign-in-code.ts'
 
 export const deviceSeconds = 31_536_000

@@ -1,6 +1,6 @@
 import { TOTP } from 'otpauth'
 import { afterAll, describe, expect, test } from 'vitest'
-import { addMember, addPerson } from '../../test/clients/people.ts'
+import { addMember, addPerson } from '../../../test/clients/people.ts'
 import {
   type Browser,
   entriesAbout,
@@ -11,9 +11,9 @@ import {
   openBrowser,
   otherThan,
   startLogin,
-} from '../../test/clients/sign-in-client.ts'
-import { type Reply, startTestService } from '../../test/service/service.ts'
-import { hashPassword } from '../accounts/passwords.ts'
+} from '../../../test/clients/sign-in-client.ts'
+import { type Reply, startTestService } from '../../../test/service/service.ts'
+import { hashPassword } from '../../customers/accounts/passwords.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,5 +1,5 @@
 /** Sign-in with a password, then the mailed code, then the second factor of an account that has one. */
-import { type SsoRequired, ssoRequired } from '../accounts/sso-enforcement.ts'
+import { type SsoRequired, ssoRequired } from '../../customers/accounts/sso-enforcement.ts'
 import type { CompleteSignIn, From, SignedIn } from './complete-sign-in.ts'
 import type { AfterProof, CodeRequired, FactorRequired, LoginChallenges } from './login-challenges.ts'
 import type { FactorProof } from './second-factor.ts'

@@ -2,11 +2,11 @@
  * What follows a right password: the mailed code, then the second factor of an account that has one. A challenge opens a
  * session, or steps up the one session that it was begun in.
  */
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { sameBytes } from '../ground/crypto.ts'
-import { Failure } from '../ground/errors.ts'
-import { isId, newId } from '../ground/ids.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sameBytes } from '../../platform/ground/crypto.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { isId, newId } from '../../platform/ground/ids.ts'
 import { actorFrom, type From } from './complete-sign-in.ts'
 import type { ConfirmEmail } from './confirm-email.ts'
 import type { FailedLogin, RecordFailedLogin } from './failed-logins.ts'

@@ -1,12 +1,12 @@
 /** Creates an org with its default project and its owner. */
-import { insertMembership } from '../accounts/store.ts'
-import type { Tx } from '../db/pool.ts'
-import { Failure } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import { slugOf, suffixed } from '../ground/slug.ts'
-import type { Plan } from '../orgs/plans.ts'
-import { insertOrg, setOwner } from '../orgs/store.ts'
-import { insertProject } from '../projects/store.ts'
+import { insertMembership } from '../../customers/accounts/store/account-rows.ts'
+import type { Plan } from '../../customers/orgs/plans.ts'
+import { insertOrg, setOwner } from '../../customers/orgs/store.ts'
+import { insertProject } from '../../customers/projects/store.ts'
+import type { Tx } from '../../platform/db/pool.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { slugOf, suffixed } from '../../platform/ground/slug.ts'
 
 type NewOrg = { id: string; name: string; plan: Plan; at: Date }
 
@@ -30,15 +30,8 @@ const insertOrgWithSlug = async (tx: Tx, { slug, ...org }: NewOrg & { slug: stri
 
 export const insertDefaultProject = async (tx: Tx, orgId: string, at: Date): Promise<string> => {
   const id = newId('project', at.getTime())
-  await tx.row(insertProject, {
-    orgId,
-    id,
-    name: 'Default',
-    slug: 'default',
-    isDefault: true,
-    environment: 'live',
-    at,
-  })
+  const project = { orgId, id, name: 'Default', slug: 'default', isDefault: true } as const
+  await tx.row(insertProject, { ...project, environment: 'live', at })
   return id
 }
 

@@ -1,5 +1,7 @@
+import { invalid } from '../../platform/ground/errors.ts'
+
 /** Passwords that are long enough and still among the first that anyone guesses. All in lower case. */
-export const commonPasswords: ReadonlySet<string> = new Set([
+const commonPasswords: ReadonlySet<string> = new Set([
   ...`
     !qaz2wsx3edc !qaz@wsx#edc 0123456789 0147258369 0987654321 1029384756 1111122222 1122334455 112233445566
     11223344556677 1212121212 1231231231 123123123123 123321123321 1233211234567 1234512345 1234554321 1234566789
@@ -47,3 +49,15 @@ export const commonPasswords: ReadonlySet<string> = new Set([
     .split(/\s+/),
   'correct horse battery staple',
 ])
+
+export const minPasswordLength = 10
+export const maxPasswordLength = 128
+
+/** Throws a field error when the password is easy to guess. Its length is checked by the schema. */
+export const checkPassword = (password: string, email: string, field: string): void => {
+  const plain = password.toLowerCase()
+  if (plain === email) throw invalid([field], 'same_as_email', 'Choose a password that is not your email address.')
+  if (commonPasswords.has(plain) || new Set(plain).size === 1) {
+    throw invalid([field], 'common_password', 'This password is on a list of common passwords. Choose another one.')
+  }
+}

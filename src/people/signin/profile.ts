@@ -1,16 +1,19 @@
 /** Who is signed in, and what they can change about themselves. */
-import { roles } from '../accounts/sessions.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
+import { roles } from '../../customers/accounts/sessions.ts'
+import { assertOpenTo } from '../../customers/accounts/sso-enforcement.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
 import { type AccountRow, changeProfile, findAccount, listMemberships, type MembershipRow } from './store/user-rows.ts'
+
+type OwnSession = { userId: string; sessionId: string }
 
 export interface Profiles {
   read(userId: string): Promise<AccountRow>
   /** The user's orgs, the default one first. Memberships whose role this version does not know are left out. */
   orgs(userId: string): Promise<MembershipRow[]>
-  /** A default org that the user does not belong to is not found. */
-  change(userId: string, change: { name?: string; defaultOrgId?: string }): Promise<AccountRow>
+  /** A default org that the user does not belong to is not found, and one that is closed to the session is refused. */
+  change(session: OwnSession, change: { name?: string; defaultOrgId?: string }): Promise<AccountRow>
 }
 
 const known: readonly string[] = roles
@@ -25,9 +28,11 @@ export const makeProfiles = ({ db, clock }: { db: Db; clock: Clock }): Profiles 
     read,
     orgs: async (userId) => (await db.rows(listMemberships, { userId })).filter(({ role }) => known.includes(role)),
     change: async (
-      userId,
+      session,
       { name = null, defaultOrgId = null }: { name?: string | null; defaultOrgId?: string | null },
     ) => {
+      const { userId } = session
+      if (defaultOrgId !== null) await assertOpenTo(db, session, defaultOrgId)
       if (!(await db.row(changeProfile, { userId, name, defaultOrgId, at: clock.now() })))
         throw new Failure('NOT_FOUND')
       return read(userId)

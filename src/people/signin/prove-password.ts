@@ -3,19 +3,19 @@
  * account from all addresses together. Strangers who guess cannot keep the owner out: browsers that are known to the
  * account and signed-in sessions have counts of their own.
  */
-import type { Passwords } from '../accounts/passwords.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
+import type { Passwords } from '../../customers/accounts/passwords.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { hourMs } from '../../platform/ground/units.ts'
 import type { From } from './complete-sign-in.ts'
-import { guessSubject } from './guess-subject.ts'
 import type { KnownDevices } from './known-devices.ts'
 import { countGuess, findOldestGuess, takeBackGuess } from './store/guess-rows.ts'
 import { type AccountRow, findAccountByEmail } from './store/user-rows.ts'
 import { type Throttle, tooManyAttempts } from './throttle.ts'
 import type { UnlockSignIn } from './unlock-sign-in.ts'
+import { guessSubject } from './unlock-sign-in.ts'
 
-const hourMs = 3_600_000
 const perHour = 50
 
 export interface ProvePassword {

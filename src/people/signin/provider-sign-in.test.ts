@@ -1,10 +1,16 @@
 import { TOTP } from 'otpauth'
 import { afterAll, describe, expect, test } from 'vitest'
-import { addPerson, signIn } from '../../test/clients/people.ts'
-import { entriesAbout, goodPassword, mailedCode, openBrowser, startLogin } from '../../test/clients/sign-in-client.ts'
-import { type GitHubPerson, startGitHub } from '../../test/servers/github.ts'
-import { type Claims, signInAtIssuer, startIssuer } from '../../test/servers/issuer.ts'
-import { type Reply, startTestService } from '../../test/service/service.ts'
+import { addPerson, signIn } from '../../../test/clients/people.ts'
+import {
+  entriesAbout,
+  goodPassword,
+  mailedCode,
+  openBrowser,
+  startLogin,
+} from '../../../test/clients/sign-in-client.ts'
+import { type GitHubPerson, startGitHub } from '../../../test/servers/github.ts'
+import { type Claims, signInAtIssuer, startIssuer } from '../../../test/servers/issuer.ts'
+import { type Reply, startTestService } from '../../../test/service/service.ts'
 
 const [google, issuer, github] = [await startIssuer(), await startIssuer(), await startGitHub()]
 const t = await startTestService({

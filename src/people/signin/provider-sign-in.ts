@@ -1,17 +1,16 @@
 /** Signs in the person whom a provider has proven: finds, takes over or makes the account of their address. */
-import type { SsoRequired } from '../accounts/sso-enforcement.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
-import { comparableAddress } from '../ground/mailbox.ts'
+import type { SsoRequired } from '../../customers/accounts/sso-enforcement.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { comparableAddress } from '../../platform/ground/mailbox.ts'
 import { actorFrom, type CompleteSignIn, type SignInDetails } from './complete-sign-in.ts'
-import type { ConfirmEmail } from './confirm-email.ts'
+import type { ConfirmEmail, TakeOverAccount } from './confirm-email.ts'
 import type { Completed } from './log-in.ts'
 import type { FactorRequired, LoginChallenges } from './login-challenges.ts'
 import type { ProviderIdentity } from './providers/sign-in-provider.ts'
 import { findIdentity, insertIdentity } from './store/factor-rows.ts'
 import { findAccountByEmail, insertAccount, lockAccount } from './store/user-rows.ts'
-import type { TakeOverAccount } from './take-over-account.ts'
 
 /** Undefined when the provider does not vouch for an address. */
 export type ProviderSignIn = (
@@ -37,26 +36,23 @@ export const accountName = (name: string, email: string): string =>
     .trim()
     .slice(0, 80) || (email.split('@')[0] as string)
 
+type Verified = { email: string; name: string; at: Date }
+
+/** Makes an account without a password and returns its id. Undefined if the address is taken. */
+export const insertVerified = async (tx: Tx, { email, name, at }: Verified): Promise<string | undefined> => {
+  const row = { id: newId('user', at.getTime()), email, name, passwordHash: null, verifiedAt: at, at }
+  return (await tx.row(insertAccount, { ...row, pendingOrgName: null, pendingInviteHash: null }))?.id
+}
+
 const nameOf = ({ name, verifiedEmail }: Proven): string => accountName(name, verifiedEmail)
 
 export const makeProviderSignIn = (needs: Needs): ProviderSignIn => {
   const { db, clock, confirmEmail, takeOver, completeSignIn, challenges } = needs
 
   const create = async (tx: Tx, proven: Proven, details: SignInDetails): Promise<string | undefined> => {
-    const at = clock.now()
     const name = nameOf(proven)
-    const id = newId('user', at.getTime())
-    const inserted = await tx.row(insertAccount, {
-      id,
-      email: proven.verifiedEmail,
-      name,
-      passwordHash: null,
-      verifiedAt: at,
-      pendingOrgName: null,
-      pendingInviteHash: null,
-      at,
-    })
-    if (!inserted) return undefined
+    const id = await insertVerified(tx, { email: proven.verifiedEmail, name, at: clock.now() })
+    if (id === undefined) return undefined
     await confirmEmail.giveOrg(tx, id, `${name}'s organisation`.slice(0, 80), actorFrom(id, details.from))
     return id
   }

@@ -1,9 +1,9 @@
 import pg from 'pg'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
-import { addPerson } from '../../test/clients/people.ts'
-import { goodPassword, mailsTo, openBrowser } from '../../test/clients/sign-in-client.ts'
-import { cheapHash } from '../../test/service/cheap-password.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { addPerson } from '../../../test/clients/people.ts'
+import { goodPassword, mailsTo, openBrowser } from '../../../test/clients/sign-in-client.ts'
+import { cheapHash } from '../../../test/service/cheap-password.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const hashPassword = vi.fn(cheapHash)
 const t = await startTestService({ hashPassword })

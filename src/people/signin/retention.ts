@@ -1,14 +1,20 @@
-import { sweepSessions } from '../accounts/store/session-rows.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
+import { type Sweep, sweepSessions } from '../../customers/accounts/store/session-rows.ts'
+import { inChunks } from '../../platform/db/in-chunks.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Statement } from '../../platform/db/statement.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { dayMs } from '../../platform/ground/units.ts'
 import { sweepAttempts } from './store/attempt-rows.ts'
 import { sweepChallenges } from './store/challenge-rows.ts'
 import { sweepCodes, sweepResets } from './store/code-rows.ts'
 import { sweepGuesses, sweepUnlocks } from './store/guess-rows.ts'
 
 const keptDays = 30
-const dayMs = 86_400_000
 const chunk = 5_000
+
+/** Deletes a part at a time what is older than `before`. Returns how many rows. */
+export const sweepAll = (db: Db, sweep: Statement<Sweep, never>, before: Date): Promise<number> =>
+  inChunks(chunk, () => db.change(sweep, { before, limit: chunk }))
 
 /** Deletes sessions, codes, challenges and reset links that expired 30 days ago. Returns how many. */
 export type SweepSignIn = () => Promise<number>
@@ -19,15 +25,11 @@ export const makeSweepSignIn =
     const before = new Date(clock.millis() - keptDays * dayMs)
     let swept = 0
     for (const sweep of [sweepSessions, sweepCodes, sweepChallenges, sweepResets, sweepUnlocks]) {
-      for (let changed = chunk; changed === chunk; swept += changed) {
-        changed = await db.change(sweep, { before, limit: chunk })
-      }
+      swept += await sweepAll(db, sweep, before)
     }
     // No limit counts further back than an hour.
     const yesterday = new Date(clock.millis() - dayMs)
     await db.change(sweepAttempts, { before: yesterday })
-    for (let changed = chunk; changed === chunk; ) {
-      changed = await db.change(sweepGuesses, { before: yesterday, limit: chunk })
-    }
+    await sweepAll(db, sweepGuesses, yesterday)
     return swept
   }

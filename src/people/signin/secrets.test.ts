@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { mailsTo, openBrowser, otherThan, registerPerson, startLogin } from '../../test/clients/sign-in-client.ts'
-import { openLogFile } from '../../test/service/log-file.ts'
-import { testService } from '../../test/service/service.ts'
+import { mailsTo, openBrowser, otherThan, registerPerson, startLogin } from '../../../test/clients/sign-in-client.ts'
+import { openLogFile } from '../../../test/service/log-file.ts'
+import { testService } from '../../../test/service/service.ts'
 
 test('No password, code, token, cookie or address of a sign-in appears in the log', async () => {
   const file = await openLogFile()

@@ -1,7 +1,7 @@
 /** The requests and responses of accounts and sign-in. */
 import { z } from 'zod'
-import { givenId, patternText } from '../ground/bounded-text.ts'
-import { comparable, parseMailbox } from '../ground/mailbox.ts'
+import { givenId, patternText } from '../../platform/ground/bounded-text.ts'
+import { comparable, parseMailbox } from '../../platform/ground/mailbox.ts'
 import { maxPasswordLength, minPasswordLength } from './password-rule.ts'
 
 /** Trimmed and in lower case, so that one address has one account. */

@@ -1,6 +1,6 @@
 /** The six digits that are mailed or texted, backup codes, and the tokens of links and cookies. Only hashes are stored. */
 import { createHmac, randomBytes, randomInt } from 'node:crypto'
-import { sha256 } from '../ground/crypto.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
 
 export interface Codes {
   /** Six random digits. */

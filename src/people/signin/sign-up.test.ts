@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { addPerson } from '../../test/clients/people.ts'
+import { addPerson } from '../../../test/clients/people.ts'
 import {
   entriesAbout,
   goodPassword,
@@ -8,9 +8,9 @@ import {
   openBrowser,
   otherThan,
   registerPerson,
-} from '../../test/clients/sign-in-client.ts'
-import { watchTables } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
+} from '../../../test/clients/sign-in-client.ts'
+import { watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

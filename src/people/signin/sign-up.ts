@@ -1,11 +1,11 @@
 /** Registration, and the verification of the address with the mailed code. */
-import type { Passwords } from '../accounts/passwords.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { sameBytes, sha256 } from '../ground/crypto.ts'
-import { Failure } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
+import type { Passwords } from '../../customers/accounts/passwords.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sameBytes, sha256 } from '../../platform/ground/crypto.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import type { Background } from './background.ts'
 import { actorFrom, type CompleteSignIn, type From, type SignedIn } from './complete-sign-in.ts'
 import type { ConfirmEmail } from './confirm-email.ts'
@@ -154,15 +154,8 @@ export const makeRegister = (needs: Needs): Register => {
     const attempt = await throttle.attempt({ email, ip: from.ip })
     try {
       const account = await db.row(findAccountByEmail, { email })
-      const tried =
-        account &&
-        (await db.row(tryCode, {
-          userId: account.id,
-          channel: 'email',
-          destination: email,
-          now: clock.now(),
-          maxTries,
-        }))
+      const sent = account && ({ userId: account.id, channel: 'email', destination: email } as const)
+      const tried = sent && (await db.row(tryCode, { ...sent, now: clock.now(), maxTries }))
       if (!account || !tried || !sameBytes(tried.code_hash, codes.hash(code, codePurpose(account.id)))) {
         await attempt.failed()
         throw invalidCode()

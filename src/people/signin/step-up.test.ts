@@ -1,6 +1,6 @@
 import { TOTP } from 'otpauth'
 import { afterAll, describe, expect, test } from 'vitest'
-import { addMember, addPerson } from '../../test/clients/people.ts'
+import { addMember, addPerson } from '../../../test/clients/people.ts'
 import {
   type Browser,
   entriesAbout,
@@ -9,9 +9,9 @@ import {
   mailsTo,
   openBrowser,
   otherThan,
-} from '../../test/clients/sign-in-client.ts'
-import { cheapHash } from '../../test/service/cheap-password.ts'
-import { type Reply, startTestService } from '../../test/service/service.ts'
+} from '../../../test/clients/sign-in-client.ts'
+import { cheapHash } from '../../../test/service/cheap-password.ts'
+import { type Reply, startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

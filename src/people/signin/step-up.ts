@@ -2,11 +2,11 @@
  * Opens the other orgs of a person to a session that the identity provider of one org opened: they prove their own factors
  * in it, with the steps of sign-in.
  */
-import type { RecordPersonal } from '../accounts/personal-audit.ts'
-import type { OpenedSession, Sessions } from '../accounts/sessions.ts'
-import { judgeEnforcement } from '../accounts/sso-enforcement.ts'
-import type { Db } from '../db/pool.ts'
-import { Failure } from '../ground/errors.ts'
+import type { RecordPersonal } from '../../customers/accounts/personal-audit.ts'
+import type { OpenedSession, Sessions } from '../../customers/accounts/sessions.ts'
+import { judgeEnforcement } from '../../customers/accounts/sso-enforcement.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { Failure } from '../../platform/ground/errors.ts'
 import { actorFrom, type From } from './complete-sign-in.ts'
 import {
   type AfterProof,

@@ -1,15 +1,13 @@
 /** The limits of sign-in. Those against guessing hold even while the store of the rate limiter is unreachable. */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { sha256Hex } from '../ground/crypto.ts'
-import { Failure } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import type { Bucket, BucketState, Limiter } from '../limits/limiter.ts'
-import { bucketsPerAddress } from '../limits/per-address.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sha256Hex } from '../../platform/ground/crypto.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { hourMs, minuteMs } from '../../platform/ground/units.ts'
+import type { Bucket, BucketState, Limiter } from '../../platform/limits/limiter.ts'
+import { bucketsPerAddress } from '../../platform/limits/per-address.ts'
 import { countAttempts, dropOldAttempts, insertAttempt, lockBucket } from './store/attempt-rows.ts'
-
-const minute = 60_000
-const hour = 60 * minute
 
 export const tooManyAttempts = 'Too many attempts. Try again later.'
 export const tooManyRequests = 'Too many verification requests. Try again later.'
@@ -39,7 +37,7 @@ export interface Throttle {
 /** Addresses are hashed: a limiter's store is no place for them. */
 const nameOf = (kind: string, value: string): string => `{signin}:${kind}:${sha256Hex(value).slice(0, 32)}`
 
-export const bucketOf = (kind: string, value: string, limit: number, windowMs: number = hour): Bucket => ({
+export const bucketOf = (kind: string, value: string, limit: number, windowMs: number = hourMs): Bucket => ({
   name: nameOf(kind, value),
   limit,
   windowMs,
@@ -50,7 +48,7 @@ export const addressBuckets = (
   kind: string,
   address: string | null,
   limit: number,
-  windowMs: number = hour,
+  windowMs: number = hourMs,
   email?: string,
 ): Bucket[] =>
   bucketsPerAddress(address, { limit, windowMs }, (network) =>
@@ -63,7 +61,7 @@ const limited = (message: string, resetAt: number, now: number): Failure =>
 const failureBuckets = ({ email, ip }: Attempted): Bucket[] => {
   const perAddress = addressBuckets('failures-ip', ip, 100)
   if (email === undefined) return perAddress
-  return [...addressBuckets('failures', ip, 20, 15 * minute, email), ...perAddress]
+  return [...addressBuckets('failures', ip, 20, 15 * minuteMs, email), ...perAddress]
 }
 
 type Needs = { db: Db; clock: Clock; limiter: Limiter | undefined }

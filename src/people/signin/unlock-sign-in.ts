@@ -1,11 +1,11 @@
 /** The mailed link that lets the owner of an account sign in while others guess its password. */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { sha256 } from '../ground/crypto.ts'
-import { Failure } from '../ground/errors.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sha256, sha256Hex } from '../../platform/ground/crypto.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { hourMs } from '../../platform/ground/units.ts'
 import type { Background } from './background.ts'
 import type { From } from './complete-sign-in.ts'
-import { guessSubject } from './guess-subject.ts'
 import type { HandOverMail } from './hand-over-mail.ts'
 import type { KnownDevices } from './known-devices.ts'
 import { unlockMail } from './mail-templates.ts'
@@ -13,7 +13,15 @@ import { newToken } from './sign-in-code.ts'
 import { claimUnlockMail, insertUnlock, releaseUnlockMail, useUnlock } from './store/guess-rows.ts'
 import { findAccount, findAccountByEmail } from './store/user-rows.ts'
 
-const hourMs = 3_600_000
+/** Whose guesses are counted together. Addresses without an account are counted like others. */
+type Subject = { email: string } | { device: string; userId: string } | { sessionsOf: string }
+
+export const guessSubject = (subject: Subject): string => {
+  if ('email' in subject) return sha256Hex(`email ${subject.email}`)
+  if ('device' in subject) return sha256Hex(`device ${subject.userId} ${subject.device}`)
+  return sha256Hex(`sessions ${subject.sessionsOf}`)
+}
+
 /** Longer than the time between two mails, so that the owner always has a link that works. */
 const linkMs = 2 * hourMs
 

@@ -1,14 +1,14 @@
 /** Verifies the phone number of a signed-in user with a code in a text message. */
-import type { RecordPersonal } from '../accounts/personal-audit.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { sameBytes } from '../ground/crypto.ts'
-import { Failure, invalid } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
-import { callingCodeOf, isHighCost } from '../ground/phone-number.ts'
-import { HandoverError } from '../providers/handover.ts'
-import type { SmsProvider } from '../providers/sms/sms-provider.ts'
+import type { RecordPersonal } from '../../customers/accounts/personal-audit.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sameBytes } from '../../platform/ground/crypto.ts'
+import { Failure, invalid } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { callingCodeOf, isHighCost } from '../../platform/ground/phone-number.ts'
+import { HandoverFault } from '../../providers/handover.ts'
+import type { SmsProvider } from '../../providers/sms/sms-provider.ts'
 import type { Background } from './background.ts'
 import { actorFrom, type From } from './complete-sign-in.ts'
 import { phoneCodeText } from './mail-templates.ts'
@@ -60,7 +60,7 @@ export const makeVerifyPhone = (needs: Needs): VerifyPhone => {
         at: clock.now(),
       })
     } catch (error) {
-      if (!(error instanceof HandoverError)) throw error
+      if (!(error instanceof HandoverFault)) throw error
       log.warn({ kind: error.kind, provider: error.provider, reason: error.message }, 'sign-in text failed')
       throw new Failure('TEXT_UNAVAILABLE', { cause: error, retryAfter: 60 })
     }
@@ -93,13 +93,8 @@ export const makeVerifyPhone = (needs: Needs): VerifyPhone => {
     check: async ({ userId, orgId }, phone, code, from) => {
       const attempt = await throttle.attempt({ email: userId, ip: from.ip })
       try {
-        const tried = await db.row(tryCode, {
-          userId,
-          channel: 'phone',
-          destination: phone,
-          now: clock.now(),
-          maxTries,
-        })
+        const sent = { userId, channel: 'phone', destination: phone } as const
+        const tried = await db.row(tryCode, { ...sent, now: clock.now(), maxTries })
         if (!tried || !sameBytes(tried.code_hash, codes.hash(code, purposeOf(userId, phone)))) {
           await attempt.failed()
           throw new Failure('INVALID_CODE')

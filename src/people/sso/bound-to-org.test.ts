@@ -1,6 +1,6 @@
 /** What the identity provider of one org may and may not do for a person who belongs to others too. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { addMember, addPerson, askWith, type Person, signIn } from '../../test/clients/people.ts'
+import { addMember, addPerson, askWith, type Person, signIn } from '../../../test/clients/people.ts'
 import {
   type Browser,
   goodPassword,
@@ -8,17 +8,17 @@ import {
   mailedCode,
   mailsTo,
   startLogin,
-} from '../../test/clients/sign-in-client.ts'
+} from '../../../test/clients/sign-in-client.ts'
 import {
   addVerifiedDomain,
   newSamlOrg,
   type SsoOrg,
   signInWithSaml,
   ssoBrowser,
-} from '../../test/clients/sso-client.ts'
-import { primaryOwner, tokenOf } from '../../test/clients/team-client.ts'
-import { cheapHash } from '../../test/service/cheap-password.ts'
-import { type Reply, startTestService } from '../../test/service/service.ts'
+} from '../../../test/clients/sso-client.ts'
+import { primaryOwner, tokenOf } from '../../../test/clients/team-client.ts'
+import { cheapHash } from '../../../test/service/cheap-password.ts'
+import { type Reply, startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

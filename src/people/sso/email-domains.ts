@@ -2,13 +2,13 @@
  * Domains of people's addresses that an org has proven with a TXT record. Single sign-on and the directory act only for
  * addresses in them.
  */
-import type { Audit, UserActor } from '../audit/append.ts'
-import type { Db, Runner, Tx } from '../db/pool.ts'
-import { normaliseName } from '../domains/name.ts'
-import type { Clock } from '../ground/clock.ts'
-import { randomBase62 } from '../ground/crypto.ts'
-import { Failure, invalid } from '../ground/errors.ts'
-import { domainPart } from '../ground/mailbox.ts'
+import type { Audit, UserActor } from '../../journal/audit/append.ts'
+import type { Db, Runner, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { randomBase62 } from '../../platform/ground/crypto.ts'
+import { Failure, invalid } from '../../platform/ground/errors.ts'
+import { domainPart } from '../../platform/ground/mailbox.ts'
+import { normaliseName } from '../../senders/domains/name.ts'
 import { lockAsOwner } from '../team/change-team.ts'
 import type { LookUpTxt } from './look-up-txt.ts'
 import { findSsoOrg } from './store/connection-rows.ts'

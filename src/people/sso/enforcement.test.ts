@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { addPerson, askWith, signIn } from '../../test/clients/people.ts'
-import { entriesAbout, goodPassword, logInPerson, mailedCode, mailsTo } from '../../test/clients/sign-in-client.ts'
-import { idpKey, newSamlOrg, type SsoOrg, signInWithSaml, ssoBrowser } from '../../test/clients/sso-client.ts'
-import { startGitHub } from '../../test/servers/github.ts'
-import { signInAtIssuer, startIssuer } from '../../test/servers/issuer.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { makePasswords } from '../accounts/passwords.ts'
+import { addPerson, askWith, signIn } from '../../../test/clients/people.ts'
+import { entriesAbout, goodPassword, logInPerson, mailedCode, mailsTo } from '../../../test/clients/sign-in-client.ts'
+import { idpKey, newSamlOrg, type SsoOrg, signInWithSaml, ssoBrowser } from '../../../test/clients/sso-client.ts'
+import { startGitHub } from '../../../test/servers/github.ts'
+import { signInAtIssuer, startIssuer } from '../../../test/servers/issuer.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { makePasswords } from '../../customers/accounts/passwords.ts'
 
 const [google, issuer, github] = [await startIssuer(), await startIssuer(), await startGitHub()]
 const t = await startTestService({

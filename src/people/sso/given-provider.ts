@@ -1,6 +1,6 @@
 /** The identity provider that an owner configures, in any of the ways in which it can be given. */
-import { invalid } from '../ground/errors.ts'
-import type { GuardedAgent } from '../outgoing/guarded.ts'
+import { invalid } from '../../platform/ground/errors.ts'
+import type { GuardedAgent } from '../../platform/outgoing/guarded.ts'
 import { readCertificate } from './certificates.ts'
 import { type DescribedProvider, fetchMetadata, MetadataFault, readMetadata } from './idp-metadata.ts'
 import type { SsoBody } from './shapes.ts'

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
-import { newSsoOrg, type SsoOrg, ssoBrowser } from '../../test/clients/sso-client.ts'
+import { newSsoOrg, type SsoOrg, ssoBrowser } from '../../../test/clients/sso-client.ts'
 import {
   breakOff,
   drip,
@@ -13,10 +13,10 @@ import {
   redirectTo,
   respondWith,
   startScriptedIssuer,
-} from '../../test/servers/scripted-issuer.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { silentLog } from '../ground/log.ts'
-import { type GuardedAgent, makeGuardedAgent } from '../outgoing/guarded.ts'
+} from '../../../test/servers/scripted-issuer.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { silentLog } from '../../platform/ground/log.ts'
+import { type GuardedAgent, makeGuardedAgent } from '../../platform/outgoing/guarded.ts'
 
 const issuer = await startScriptedIssuer()
 

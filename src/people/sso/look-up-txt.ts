@@ -1,5 +1,5 @@
 import { Resolver } from 'node:dns/promises'
-import { assertNotInTransaction } from '../db/pool.ts'
+import { assertNotInTransaction } from '../../platform/db/pool.ts'
 
 /** The TXT records of a name. Empty if there are none, or the look-up fails. */
 export type LookUpTxt = (name: string) => Promise<string[]>

@@ -1,11 +1,11 @@
 /** The settings of single sign-on of an org. */
-import { countOutsideDomains, endSessionsOutsideSso } from '../accounts/store/enforcement-rows.ts'
-import type { Audit, UserActor } from '../audit/append.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { randomBase62, type Vault } from '../ground/crypto.ts'
-import { Failure, invalid } from '../ground/errors.ts'
-import type { GuardedAgent } from '../outgoing/guarded.ts'
+import { countOutsideDomains, endSessionsOutsideSso } from '../../customers/accounts/store/enforcement-rows.ts'
+import type { Audit, UserActor } from '../../journal/audit/append.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { randomBase62, type Vault } from '../../platform/ground/crypto.ts'
+import { Failure, invalid } from '../../platform/ground/errors.ts'
+import type { GuardedAgent } from '../../platform/outgoing/guarded.ts'
 import { lockAsOwner } from '../team/change-team.ts'
 import { maxDomains } from './email-domains.ts'
 import { type GivenProvider, readGivenProvider } from './given-provider.ts'
@@ -18,7 +18,12 @@ import {
   putConnection,
   setEnforced,
 } from './store/connection-rows.ts'
-import { type EmailDomainRow, listEmailDomains, listVerifiedDomains } from './store/email-domain-rows.ts'
+import {
+  deleteAllEmailDomains,
+  type EmailDomainRow,
+  listEmailDomains,
+  listVerifiedDomains,
+} from './store/email-domain-rows.ts'
 
 export type SsoSettings = {
   slug: string
@@ -122,25 +127,6 @@ export const makeManageSso = (needs: Needs): ManageSso => {
     return { slug: org.slug, enforced: org.sso_enforced, connection, domains, outsideDomains: outside?.n ?? 0 }
   }
 
-  const store = async (tx: Tx, orgId: string, next: Compared & Provider): Promise<void> => {
-    await tx.change(putConnection, {
-      orgId,
-      protocol: next.protocol,
-      idpEntityId: next.idp_entity_id,
-      idpSsoUrl: next.idp_sso_url,
-      idpCertificates: next.idp_certificates,
-      oidcIssuer: next.oidc_issuer,
-      oidcClientId: next.oidc_client_id,
-      oidcClientSecret: next.oidc_client_secret,
-      defaultRole: next.default_role,
-      jitProvisioning: next.jit_provisioning,
-      allowIdpInitiated: next.allow_idp_initiated,
-      configuration: next.configuration,
-      testedAt: next.tested_at,
-      at: clock.now(),
-    })
-  }
-
   const mayEnforce = async (tx: Tx, orgId: string, { tested_at }: Provider): Promise<void> => {
     if (tested_at === null) throw new Failure('SSO_NOT_TESTED')
     if ((await tx.rows(listVerifiedDomains, { orgId })).length === 0) throw new Failure('SSO_NO_DOMAIN')
@@ -160,22 +146,12 @@ export const makeManageSso = (needs: Needs): ManageSso => {
     }
     const changed = [...changedFields(next, former), ...(enforced === was ? [] : ['enforced'])]
     if (changed.length === 0) return
-    await store(tx, orgId, next)
+    await tx.change(putConnection, { ...next, org_id: orgId, at: clock.now() })
     await tx.change(setEnforced, { orgId, enforced, at: clock.now() })
     const ended = enforced && !was ? await tx.rows(endSessionsOutsideSso, { orgId }) : []
-    await audit(tx, {
-      orgId,
-      actor,
-      action: 'org.sso_updated',
-      resourceType: 'sso',
-      resourceId: orgId,
-      metadata: {
-        protocol: next.protocol,
-        enforced,
-        changed,
-        ...(ended.length > 0 && { ended_sessions: ended.length }),
-      },
-    })
+    const endings = ended.length > 0 && { ended_sessions: ended.length }
+    const metadata = { protocol: next.protocol, enforced, changed, ...endings }
+    await audit(tx, { orgId, actor, action: 'org.sso_updated', resourceType: 'sso', resourceId: orgId, metadata })
   }
 
   return {
@@ -193,14 +169,15 @@ export const makeManageSso = (needs: Needs): ManageSso => {
         const removed = await tx.row(deleteConnection, { orgId })
         if (!removed) throw new Failure('NOT_FOUND')
         await tx.change(setEnforced, { orgId, enforced: false, at: clock.now() })
-        await audit(tx, {
-          orgId,
-          actor,
-          action: 'org.sso_removed',
-          resourceType: 'sso',
-          resourceId: orgId,
-          metadata: { protocol: removed.protocol },
-        })
+        const metadata = { protocol: removed.protocol }
+        await audit(tx, { orgId, actor, action: 'org.sso_removed', resourceType: 'sso', resourceId: orgId, metadata })
       }),
   }
+}
+
+/** Ends single sign-on of an org that is deleted, in the transaction of the deletion. */
+export const endSsoOfOrg = async (tx: Tx, { orgId, at }: { orgId: string; at: Date }): Promise<void> => {
+  await tx.row(deleteConnection, { orgId })
+  await tx.change(deleteAllEmailDomains, { orgId })
+  await tx.change(setEnforced, { orgId, enforced: false, at })
 }

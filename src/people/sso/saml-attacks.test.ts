@@ -10,7 +10,7 @@ import {
   newSamlOrg,
   postResponse,
   ssoBrowser,
-} from '../../test/clients/sso-client.ts'
+} from '../../../test/clients/sso-client.ts'
 import {
   type AnswerOptions,
   assertionXml,
@@ -19,8 +19,8 @@ import {
   responseXml,
   signElement,
   signedResponse,
-} from '../../test/servers/identity-provider.ts'
-import { startTestService } from '../../test/service/service.ts'
+} from '../../../test/servers/identity-provider.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,7 +1,7 @@
 import { createVerify, X509Certificate } from 'node:crypto'
 import { afterAll, describe, expect, test } from 'vitest'
-import { addMember, addPerson } from '../../test/clients/people.ts'
-import { entriesAbout, goodPassword } from '../../test/clients/sign-in-client.ts'
+import { addMember, addPerson } from '../../../test/clients/people.ts'
+import { entriesAbout, goodPassword } from '../../../test/clients/sign-in-client.ts'
 import {
   acsPath,
   addVerifiedDomain,
@@ -14,9 +14,9 @@ import {
   postResponse,
   signInWithSaml,
   ssoBrowser,
-} from '../../test/clients/sso-client.ts'
-import { readSentRequest, signElement, signedResponse } from '../../test/servers/identity-provider.ts'
-import { startTestService } from '../../test/service/service.ts'
+} from '../../../test/clients/sso-client.ts'
+import { readSentRequest, signElement, signedResponse } from '../../../test/servers/identity-provider.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

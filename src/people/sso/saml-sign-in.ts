@@ -1,8 +1,8 @@
 /** Sign-in with SAML: the request to the identity provider of an org, and its response. */
-import type { SsoRequired } from '../accounts/sso-enforcement.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { sha256 } from '../ground/crypto.ts'
+import type { SsoRequired } from '../../customers/accounts/sso-enforcement.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
 import type { From, SignedIn } from '../signin/complete-sign-in.ts'
 import { ResponseFault } from './saml/response-structure.ts'
 import type { ResponseVerifier } from './saml/response-verifier.ts'

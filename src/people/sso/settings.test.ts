@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, describe, expect, test } from 'vitest'
-import { askWith, memberCookie } from '../../test/clients/people.ts'
-import { entriesAbout } from '../../test/clients/sign-in-client.ts'
+import { askWith, memberCookie } from '../../../test/clients/people.ts'
+import { entriesAbout } from '../../../test/clients/sign-in-client.ts'
 import {
   acsPath,
   answerFor,
@@ -17,10 +17,10 @@ import {
   postResponse,
   signInWithSaml,
   ssoBrowser,
-} from '../../test/clients/sso-client.ts'
-import { startDnsServer } from '../../test/servers/dns-server.ts'
-import { idpMetadata, newSigningKey, signedResponse } from '../../test/servers/identity-provider.ts'
-import { startTestService } from '../../test/service/service.ts'
+} from '../../../test/clients/sso-client.ts'
+import { startDnsServer } from '../../../test/servers/dns-server.ts'
+import { idpMetadata, newSigningKey, signedResponse } from '../../../test/servers/identity-provider.ts'
+import { startTestService } from '../../../test/service/service.ts'
 import { selfSignedCertificate } from './saml/self-signed.ts'
 
 const dns = await startDnsServer()

@@ -1,13 +1,13 @@
 /** Signs in the person whom the identity provider of an org has proven, and makes them a member where that is allowed. */
-import type { SsoRequired } from '../accounts/sso-enforcement.ts'
-import type { Audit } from '../audit/append.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
+import type { SsoRequired } from '../../customers/accounts/sso-enforcement.ts'
+import type { Audit } from '../../journal/audit/append.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
 import { actorFrom, type CompleteSignIn, type From, type SignedIn } from '../signin/complete-sign-in.ts'
-import { accountName } from '../signin/provider-sign-in.ts'
-import { findAccountByEmail, insertAccount, lockAccount } from '../signin/store/user-rows.ts'
-import type { TakeOverAccount } from '../signin/take-over-account.ts'
+import type { TakeOverAccount } from '../signin/confirm-email.ts'
+import { accountName, insertVerified } from '../signin/provider-sign-in.ts'
+import { findAccountByEmail, lockAccount } from '../signin/store/user-rows.ts'
 import { findRole, joinTeam, lockTeam, setFirstDefaultOrg } from '../team/store/team-rows.ts'
 import { isVerifiedWithin } from './email-domains.ts'
 import { type ConnectionRow, markSignedIn } from './store/connection-rows.ts'
@@ -39,12 +39,9 @@ export const makeSignInToOrg = (needs: Needs): SignInToOrg => {
   }
 
   const createAccount = async (tx: Tx, orgId: string, { email, name }: SsoPerson, from: From): Promise<string> => {
-    const at = clock.now()
-    const id = newId('user', at.getTime())
-    const row = { id, email, name: accountName(name, email), passwordHash: null, verifiedAt: at, at }
-    const inserted = await tx.row(insertAccount, { ...row, pendingOrgName: null, pendingInviteHash: null })
+    const id = await insertVerified(tx, { email, name: accountName(name, email), at: clock.now() })
     // Another request made the account between the look and the insert.
-    if (!inserted) return (await tx.row(findAccountByEmail, { email }))?.id as string
+    if (id === undefined) return (await tx.row(findAccountByEmail, { email }))?.id as string
     const actor = actorFrom(id, from)
     await audit(tx, { orgId, actor, action: 'user.registered', resourceType: 'user', resourceId: id })
     return id
@@ -55,14 +52,8 @@ export const makeSignInToOrg = (needs: Needs): SignInToOrg => {
     const id = newId('membership', at.getTime())
     await tx.change(joinTeam, { orgId, id, userId, role, source: 'sso', ssoExempt: false, at })
     await tx.change(setFirstDefaultOrg, { orgId, userId, at })
-    await audit(tx, {
-      orgId,
-      actor: actorFrom(userId, from),
-      action: 'member.joined',
-      resourceType: 'membership',
-      resourceId: id,
-      metadata: { role, via: 'sso' },
-    })
+    const entry = { orgId, actor: actorFrom(userId, from), action: 'member.joined' } as const
+    await audit(tx, { ...entry, resourceType: 'membership', resourceId: id, metadata: { role, via: 'sso' } })
   }
 
   return (connection, person, details) =>

@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { type TrailEntry, trailOf } from '../../test/audit/trail.ts'
-import { addMember, askWith } from '../../test/clients/people.ts'
-import { type Member, person } from '../../test/clients/team-client.ts'
-import { type Reply, startTestService } from '../../test/service/service.ts'
-import { hashPassword } from '../accounts/passwords.ts'
-import { sha256 } from '../ground/crypto.ts'
-import { newId } from '../ground/ids.ts'
+import { type TrailEntry, trailOf } from '../../../test/audit/trail.ts'
+import { addMember, askWith } from '../../../test/clients/people.ts'
+import { type Member, person } from '../../../test/clients/team-client.ts'
+import { type Reply, startTestService } from '../../../test/service/service.ts'
+import { hashPassword } from '../../customers/accounts/passwords.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
 const secret = 'audit-test-secret'
 const t = await startTestService({ env: { AUDIT_SIGNING_SECRET: secret } })

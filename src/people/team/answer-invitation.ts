@@ -1,10 +1,10 @@
 /** What an invited person does with the link in the mail: look at it, accept it or decline it. */
-import { assertOpenTo } from '../accounts/sso-enforcement.ts'
-import type { Audit, UserActor } from '../audit/append.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { sha256 } from '../ground/crypto.ts'
-import { Failure } from '../ground/errors.ts'
+import { assertOpenTo } from '../../customers/accounts/sso-enforcement.ts'
+import type { Audit, UserActor } from '../../journal/audit/append.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
+import { Failure } from '../../platform/ground/errors.ts'
 import type { Invitee, JoinByInvitation } from './join-by-invitation.ts'
 import { endInvitation, findInvitationByToken, type InvitationRow } from './store/invitation-rows.ts'
 import { findInvitee, hasAccount } from './store/team-rows.ts'
@@ -66,14 +66,8 @@ export const makeAnswerInvitation = ({ db, clock, audit, join }: Needs): AnswerI
         if (expires_at <= clock.now()) throw new Failure('INVITATION_EXPIRED')
         const ended = await tx.row(endInvitation, { orgId, id, tokenHash: sha256(token), at: clock.now() })
         if (!ended) throw new Failure('NOT_FOUND')
-        await audit(tx, {
-          orgId,
-          actor,
-          action: 'member.invitation_revoked',
-          resourceType: 'invitation',
-          resourceId: id,
-          metadata: { email, role, declined: true },
-        })
+        const entry = { orgId, actor, action: 'member.invitation_revoked', resourceType: 'invitation' } as const
+        await audit(tx, { ...entry, resourceId: id, metadata: { email, role, declined: true } })
         return { id }
       }),
   }

@@ -1,16 +1,55 @@
 /** Deletes a user's account, with all that belongs to the user alone. */
-import type { Actor, Audit, UserActor } from '../audit/append.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import { Failure } from '../ground/errors.ts'
-import type { Log } from '../ground/log.ts'
-import { forgetKeyCreator } from '../keys/store.ts'
+import { forgetKeyCreator } from '../../customers/keys/store.ts'
+import type { Actor, Audit, UserActor } from '../../journal/audit/append.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import type { ProvePassword } from '../signin/prove-password.ts'
 import { type AccountRow, findAccount } from '../signin/store/user-rows.ts'
 import type { Throttle } from '../signin/throttle.ts'
-import type { LeaveOrgs, LeftOrgs } from './leave-orgs.ts'
+import type { CloseOrg } from './delete-org.ts'
 import { deleteInvitationsTo } from './store/invitation-rows.ts'
-import { nextOwnOrg } from './store/own-org-rows.ts'
-import { deleteUser, findRole } from './store/team-rows.ts'
+import { lockOwnOrgs, nextOwnOrg } from './store/own-org-rows.ts'
+import { deleteUser, findHeir, findRole, type LockedOrg } from './store/team-rows.ts'
+import type { MovePointer } from './transfer-ownership.ts'
+
+export type LeftOrgs = {
+  transferred: { org_id: string; to_user_id: string; promoted_to_owner: boolean }[]
+  deleted_orgs: string[]
+}
+
+/**
+ * Every org whose owner pointer names the user goes to its heir. An org without another member has no heir: it is
+ * deleted if the user agreed to that, or else nothing at all changes.
+ */
+export type LeaveOrgs = (tx: Tx, actor: Actor, leaving: { userId: string; deleteOwned: boolean }) => Promise<LeftOrgs>
+
+export const makeLeaveOrgs =
+  ({ movePointer, close }: { movePointer: MovePointer; close: CloseOrg }): LeaveOrgs =>
+  async (tx, actor, { userId, deleteOwned }) => {
+    const owned = (await tx.rows(lockOwnOrgs, { userId })).filter((org) => org.owner_user_id === userId)
+    const inherited: { org: LockedOrg; heir: { id: string; user_id: string } }[] = []
+    const sole: LockedOrg[] = []
+    for (const org of owned) {
+      const heir = await tx.row(findHeir, { orgId: org.id, userId })
+      if (heir) inherited.push({ org, heir })
+      else sole.push(org)
+    }
+    if (sole.length > 0 && !deleteOwned) {
+      throw new Failure('SOLE_OWNER', { extra: { orgs: sole.map(({ id, name }) => ({ id, name })) } })
+    }
+    const left: LeftOrgs = { transferred: [], deleted_orgs: [] }
+    for (const { org, heir } of inherited) {
+      const member = { id: heir.id, userId: heir.user_id }
+      const promoted = await movePointer(tx, actor, { orgId: org.id, member }, 'account_deleted')
+      left.transferred.push({ org_id: org.id, to_user_id: heir.user_id, promoted_to_owner: promoted })
+    }
+    for (const org of sole) {
+      await close(tx, actor, userId, org)
+      left.deleted_orgs.push(org.id)
+    }
+    return left
+  }
 
 export type Confirmation = { password?: string | undefined; email?: string | undefined }
 
@@ -34,16 +73,9 @@ type Needs = {
   eraseActor: (tx: Tx, userId: string) => Promise<number>
 }
 
-export const makeDeleteAccount = ({
-  db,
-  throttle,
-  provePassword,
-  log,
-  audit,
-  leave,
-  endWork,
-  eraseActor,
-}: Needs): DeleteAccount => {
+export const makeDeleteAccount = (needs: Needs): DeleteAccount => {
+  const { db, throttle, provePassword, log, audit, leave, endWork, eraseActor } = needs
+
   const isAddress = async (account: AccountRow, given: string, ip: string | null): Promise<boolean> => {
     const attempt = await throttle.attempt({ email: account.email, ip })
     try {

@@ -2,11 +2,12 @@
  * Deletes an org. From the commit on nobody can use it: its members, keys and scheduled messages are gone. The rest of
  * its rows go in the background, because an org can have very many.
  */
-import type { Actor, Audit, UserActor } from '../audit/append.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import { revokeAllKeys } from '../keys/store.ts'
+
+import { revokeAllKeys } from '../../customers/keys/store.ts'
+import type { Actor, Audit, UserActor } from '../../journal/audit/append.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure, invalid } from '../../platform/ground/errors.ts'
 import { lockAsOwner } from './change-team.ts'
 import {
   deleteAllInvitations,
@@ -38,14 +39,8 @@ export const makeCloseOrg =
     // The deleted org cannot hold the entry, so another org of the same owner does.
     const surviving = await tx.row(oldestOwnedOrg, { userId })
     if (!surviving) return
-    await audit(tx, {
-      orgId: surviving.org_id,
-      actor,
-      action: 'org.deleted',
-      resourceType: 'org',
-      resourceId: orgId,
-      metadata: { name, slug },
-    })
+    const entry = { actor, action: 'org.deleted', resourceType: 'org', resourceId: orgId } as const
+    await audit(tx, { ...entry, orgId: surviving.org_id, metadata: { name, slug } })
   }
 
 /** Returns the org that the user goes to next, if they have one. */
@@ -57,10 +52,7 @@ export const makeDeleteOrg =
     const nextOrgId = await db.tx(async (tx) => {
       const org = await lockAsOwner(tx, orgId, actor)
       if (confirm !== org.slug) {
-        const errors = [
-          { path: ['confirm'], code: 'custom', message: `Enter the slug of the organisation: ${org.slug}` },
-        ]
-        throw new Failure('VALIDATION_ERROR', { errors })
+        throw invalid(['confirm'], 'custom', `Enter the slug of the organisation: ${org.slug}`)
       }
       await close(tx, actor, actor.userId, org)
       return (await tx.row(nextOwnOrg, { userId: actor.userId }))?.org_id ?? null

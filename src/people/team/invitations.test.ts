@@ -1,12 +1,12 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { trailOf, withTrail } from '../../test/audit/trail.ts'
-import { addMember } from '../../test/clients/people.ts'
-import { mailsTo, person, primaryOwner, tokenOf } from '../../test/clients/team-client.ts'
-import { iso } from '../../test/expect/instants.ts'
-import { startTestService, testService } from '../../test/service/service.ts'
-import { sha256 } from '../ground/crypto.ts'
-import { newId } from '../ground/ids.ts'
-import { invitationContent } from './invitation-mail.ts'
+import { trailOf, withTrail } from '../../../test/audit/trail.ts'
+import { addMember } from '../../../test/clients/people.ts'
+import { mailsTo, person, primaryOwner, tokenOf } from '../../../test/clients/team-client.ts'
+import { iso } from '../../../test/expect/instants.ts'
+import { startTestService, testService } from '../../../test/service/service.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { invitationContent } from './manage-invitations.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,9 +1,9 @@
 /** Makes a user a member through an invitation. */
-import { endExcessSessions } from '../accounts/store/session-rows.ts'
-import type { Actor, Audit } from '../audit/append.ts'
-import type { Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
+import { endExcessSessions } from '../../customers/accounts/store/session-rows.ts'
+import type { Actor, Audit } from '../../journal/audit/append.ts'
+import type { Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
 import { endInvitation, findInvitationByToken } from './store/invitation-rows.ts'
 import { findRole, joinTeam, lockTeam, setFirstDefaultOrg } from './store/team-rows.ts'
 

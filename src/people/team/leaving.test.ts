@@ -1,11 +1,17 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { withTrail } from '../../test/audit/trail.ts'
-import { directory, freshAddress, patchBody, userBody, verifiedDomains } from '../../test/clients/directory-client.ts'
-import { getTokens } from '../../test/clients/oauth-client.ts'
-import { addMember, askWith, signIn } from '../../test/clients/people.ts'
-import { type Member, person, primaryOwner } from '../../test/clients/team-client.ts'
-import { type Reply, startTestService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
+import { withTrail } from '../../../test/audit/trail.ts'
+import {
+  directory,
+  freshAddress,
+  patchBody,
+  userBody,
+  verifiedDomains,
+} from '../../../test/clients/directory-client.ts'
+import { getTokens } from '../../../test/clients/oauth-client.ts'
+import { addMember, askWith, signIn } from '../../../test/clients/people.ts'
+import { type Member, person, primaryOwner } from '../../../test/clients/team-client.ts'
+import { type Reply, startTestService } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
 const t = await startTestService(verifiedDomains)
 afterAll(() => t.stop())

@@ -1,15 +1,19 @@
 /** Invitations to an org, as its owners manage them. The token exists only in the mail; the database has its hash. */
 import { randomBytes } from 'node:crypto'
-import type { Role } from '../accounts/sessions.ts'
-import type { Audit, UserActor } from '../audit/append.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { sha256 } from '../ground/crypto.ts'
-import { Failure } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import type { Limiter } from '../limits/limiter.ts'
-import { findOrg } from '../orgs/store.ts'
-import { lockAsOwner } from './change-team.ts'
+import type { Role } from '../../customers/accounts/sessions.ts'
+import { findOrg } from '../../customers/orgs/store.ts'
+import type { Audit, UserActor } from '../../journal/audit/append.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { dayMs, hourMs } from '../../platform/ground/units.ts'
+import type { Limiter } from '../../platform/limits/limiter.ts'
+import type { HandOverMail } from '../signin/hand-over-mail.ts'
+import { composeMail, type MailContent } from '../signin/mail-templates.ts'
+import { sweepAll } from '../signin/retention.ts'
+import { lockAsOwner, spend } from './change-team.ts'
 import {
   deleteOldInvitations,
   findOpenInvitation,
@@ -20,10 +24,8 @@ import {
 } from './store/invitation-rows.ts'
 import { findMemberByEmail, findUserName } from './store/team-rows.ts'
 
-const dayMs = 86_400_000
 const validMs = 7 * dayMs
 const keptMs = 90 * dayMs
-const sweptAtOnce = 1_000
 const perHour = 50
 
 /** What the mail of an invitation says. */
@@ -60,17 +62,10 @@ type Needs = {
 type Sent = { token: string; expiresAt: Date }
 
 export const makeManageInvitations = ({ db, clock, audit, limiter, mail }: Needs): ManageInvitations => {
-  const spend = async (orgId: string): Promise<void> => {
-    const bucket = { name: `{${orgId}}:invitations`, limit: perHour, windowMs: 3_600_000 }
-    const taken = await limiter?.take([bucket], clock.millis())
-    if (!taken || taken.allowed) return
-    const retryAfter = Math.ceil(((taken.states[0]?.resetAt ?? 0) - clock.millis()) / 1_000)
-    throw new Failure('RATE_LIMITED', { retryAfter, flatMessage: 'Too many invitations. Try again later.' })
-  }
-
   /** The mail goes out before anything is stored: if it fails, no invitation exists that nobody knows of. */
   const send = async (orgId: string, actor: UserActor, to: string, role: string): Promise<Sent> => {
-    await spend(orgId)
+    const bucket = { name: `{${orgId}}:invitations`, limit: perHour, windowMs: hourMs }
+    await spend({ limiter, clock }, bucket, 'Too many invitations. Try again later.')
     const token = randomBytes(32).toString('base64url')
     const expiresAt = new Date(clock.millis() + validMs)
     const org = await db.row(findOrg, { orgId })
@@ -128,23 +123,28 @@ export const makeManageInvitations = ({ db, clock, audit, limiter, mail }: Needs
         await lockAsOwner(tx, orgId, actor)
         const row = await tx.row(revokeInvitation, { orgId, id, at: clock.now() })
         if (!row) throw new Failure('NOT_FOUND')
-        await audit(tx, {
-          orgId,
-          actor,
-          action: 'member.invitation_revoked',
-          resourceType: 'invitation',
-          resourceId: id,
-          metadata: { email: row.email, role: row.role },
-        })
+        const entry = { orgId, actor, action: 'member.invitation_revoked', resourceType: 'invitation' } as const
+        await audit(tx, { ...entry, resourceId: id, metadata: { email: row.email, role: row.role } })
       }),
 
-    sweep: async () => {
-      const before = new Date(clock.millis() - keptMs)
-      for (let total = 0; ; ) {
-        const deleted = await db.change(deleteOldInvitations, { before, limit: sweptAtOnce })
-        total += deleted
-        if (deleted < sweptAtOnce) return total
-      }
-    },
+    sweep: () => sweepAll(db, deleteOldInvitations, new Date(clock.millis() - keptMs)),
   }
 }
+
+/** Names are the customers' own words. A header takes one line, and a subject that is too long is cut by clients. */
+const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim().slice(0, 80)
+
+export const invitationContent = (baseUrl: string, mail: InvitationMail): MailContent => {
+  const org = oneLine(mail.orgName)
+  const until = mail.expiresAt.toUTCString()
+  return composeMail(`Invitation to ${org}`, [
+    { say: `${oneLine(mail.inviterName)} invites you to join ${org} as ${mail.role}.` },
+    { button: 'Open the invitation', url: `${baseUrl}/invite?token=${mail.token}` },
+    { small: `The link works until ${until}, for ${mail.to} only. If you do not know the sender, ignore this mail.` },
+  ])
+}
+
+export const makeMailInvitation =
+  ({ handOver, baseUrl }: { handOver: HandOverMail; baseUrl: () => string }) =>
+  (mail: InvitationMail): Promise<void> =>
+    handOver(mail.to, mail.orgId, invitationContent(baseUrl(), mail))

@@ -1,10 +1,20 @@
-import type { Role } from '../accounts/sessions.ts'
-import type { Audit, UserActor } from '../audit/append.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import { Failure } from '../ground/errors.ts'
+import type { Role } from '../../customers/accounts/sessions.ts'
+import type { Audit, UserActor } from '../../journal/audit/append.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
+import { Failure } from '../../platform/ground/errors.ts'
 import { lockAsOwner } from './change-team.ts'
 import type { EndMembership } from './end-membership.ts'
-import { countOwners, findMember, type LockedOrg, setExempt, setRole, type TeamMemberRow } from './store/team-rows.ts'
+import { type InvitationRow, listInvitations } from './store/invitation-rows.ts'
+import {
+  countOwners,
+  findMember,
+  type LockedOrg,
+  listTeam,
+  setExempt,
+  setRole,
+  type TeamMemberRow,
+} from './store/team-rows.ts'
 
 export type MemberChange = { id: string; role?: Role | undefined; sso_exempt?: boolean | undefined }
 
@@ -24,12 +34,7 @@ export const makeManageTeam = ({ db, audit, endMembership }: Needs): ManageTeam 
   }
 
   /** The owner pointer's user always stays an owner. Without a pointer, the last owner does. */
-  const assertDispensable = async (
-    tx: Tx,
-    org: LockedOrg,
-    member: TeamMemberRow,
-    flatMessage: string,
-  ): Promise<void> => {
+  const assertDispensable = async (tx: Tx, org: LockedOrg, member: TeamMemberRow, flatMessage: string) => {
     const last = async () => (await tx.row(countOwners, { orgId: org.id }))?.n === 1
     const needed = member.primary_owner || (org.owner_user_id === null && member.role === 'owner' && (await last()))
     if (needed) throw new Failure('PRIMARY_OWNER', { flatMessage })
@@ -40,26 +45,14 @@ export const makeManageTeam = ({ db, audit, endMembership }: Needs): ManageTeam 
     if (role !== 'owner') await assertDispensable(tx, org, member, 'The primary owner cannot be demoted')
     const changed = await tx.row(setRole, { orgId: org.id, id, role })
     if (!changed) return
-    await audit(tx, {
-      orgId: org.id,
-      actor,
-      action: 'member.role_changed',
-      resourceType: 'membership',
-      resourceId: id,
-      metadata: { from: changed.former, to: role, user_id },
-    })
+    const entry = { orgId: org.id, actor, action: 'member.role_changed', resourceType: 'membership' } as const
+    await audit(tx, { ...entry, resourceId: id, metadata: { from: changed.former, to: role, user_id } })
   }
 
   const exempt = async (tx: Tx, actor: UserActor, orgId: string, { id, user_id }: TeamMemberRow, on: boolean) => {
     if (!(await tx.row(setExempt, { orgId, id, exempt: on }))) return
-    await audit(tx, {
-      orgId,
-      actor,
-      action: 'member.sso_exemption_changed',
-      resourceType: 'membership',
-      resourceId: id,
-      metadata: { exempt: on, user_id },
-    })
+    const entry = { orgId, actor, action: 'member.sso_exemption_changed', resourceType: 'membership' } as const
+    await audit(tx, { ...entry, resourceId: id, metadata: { exempt: on, user_id } })
   }
 
   return {
@@ -82,3 +75,13 @@ export const makeManageTeam = ({ db, audit, endMembership }: Needs): ManageTeam 
       }),
   }
 }
+
+export interface ListTeam {
+  members(orgId: string, page: PageAsked): Promise<TeamMemberRow[]>
+  invitations(orgId: string, page: PageAsked): Promise<InvitationRow[]>
+}
+
+export const makeListTeam = ({ db }: { db: Db }): ListTeam => ({
+  members: (orgId, page) => db.rows(listTeam, { orgId, ...keysetOf(page) }),
+  invitations: (orgId, page) => db.rows(listInvitations, { orgId, ...keysetOf(page) }),
+})

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { trailOf, withTrail } from '../../test/audit/trail.ts'
-import { person, primaryOwner } from '../../test/clients/team-client.ts'
-import { iso as instant } from '../../test/expect/instants.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
+import { trailOf, withTrail } from '../../../test/audit/trail.ts'
+import { person, primaryOwner } from '../../../test/clients/team-client.ts'
+import { iso as instant } from '../../../test/expect/instants.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

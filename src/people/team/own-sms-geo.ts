@@ -1,9 +1,10 @@
 /** The countries of text messages, as the owners of an org set them. */
-import type { UserActor } from '../audit/append.ts'
-import type { Db } from '../db/pool.ts'
-import { Failure } from '../ground/errors.ts'
-import { type ChangeSmsGeo, countriesOf, readCountries } from '../orgs/change-sms-geo.ts'
-import { findOwnSmsGeo } from '../orgs/store.ts'
+
+import { type ChangeSmsGeo, countriesOf, readCountries } from '../../customers/orgs/change-sms-geo.ts'
+import { findOwnSmsGeo } from '../../customers/orgs/store.ts'
+import type { UserActor } from '../../journal/audit/append.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { Failure } from '../../platform/ground/errors.ts'
 import { lockAsOwner } from './change-team.ts'
 
 export type OwnCountries = { countries: string[] | null; updatedAt: Date | null; updatedBy: string | null }

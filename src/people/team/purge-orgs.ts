@@ -1,8 +1,8 @@
 /** Deletes the rows of deleted orgs in the background. */
-import type { DeleteLog } from '../audit/delete-log.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Log } from '../ground/log.ts'
+import type { DeleteLog } from '../../journal/audit/delete-log.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import { deleteOrgRow, orgsToPurge } from './store/own-org-rows.ts'
 import { purgeEvents, purges } from './store/purge-rows.ts'
 

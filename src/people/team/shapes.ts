@@ -1,10 +1,10 @@
 /** Requests and responses of the team, of orgs and of accounts. */
 import { z } from 'zod'
-import { roles } from '../accounts/sessions.ts'
-import { givenId, patternText } from '../ground/bounded-text.ts'
-import { comparableAddress } from '../ground/mailbox.ts'
-import { eachRefused, refusing } from '../ground/refused-fields.ts'
-import { plans } from '../orgs/plans.ts'
+import { roles } from '../../customers/accounts/sessions.ts'
+import { plans } from '../../customers/orgs/plans.ts'
+import { givenId, patternText } from '../../platform/ground/bounded-text.ts'
+import { comparableAddress } from '../../platform/ground/mailbox.ts'
+import { eachRefused, refusing } from '../../platform/ground/refused-fields.ts'
 
 const instant = z.string()
 

@@ -1,9 +1,10 @@
 /** Moves the owner pointer of an org to another member. */
-import type { Actor, Audit, UserActor } from '../audit/append.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import { setOwner } from '../orgs/store.ts'
+
+import { setOwner } from '../../customers/orgs/store.ts'
+import type { Actor, Audit, UserActor } from '../../journal/audit/append.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
 import { lockAsOwner } from './change-team.ts'
 import { findRole, setRole } from './store/team-rows.ts'
 
@@ -20,14 +21,8 @@ export const makeMovePointer =
   async (tx, actor, { orgId, member }, reason) => {
     const promoted = (await tx.row(setRole, { orgId, id: member.id, role: 'owner' })) !== undefined
     await tx.change(setOwner, { orgId, userId: member.userId, at: clock.now() })
-    await audit(tx, {
-      orgId,
-      actor,
-      action: 'org.ownership_transferred',
-      resourceType: 'user',
-      resourceId: member.userId,
-      metadata: { promoted_to_owner: promoted, reason },
-    })
+    const entry = { orgId, actor, action: 'org.ownership_transferred', resourceType: 'user' } as const
+    await audit(tx, { ...entry, resourceId: member.userId, metadata: { promoted_to_owner: promoted, reason } })
     return promoted
   }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
 import { silentLog } from '../ground/log.ts'
 import { type Batcher, makeBatcher, makeStepBatcher } from './batch.ts'
 import { type Db, openDb } from './pool.ts'

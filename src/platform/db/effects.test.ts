@@ -1,13 +1,13 @@
 /** What the database layer records about the effects of a request, and what a failed request is answered with. */
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
-import { withoutDatabase } from '../../test/service/lost-database.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
+import { withoutDatabase } from '../../../test/service/lost-database.ts'
 import { Failure } from '../ground/errors.ts'
 import { silentLog } from '../ground/log.ts'
 import { inRequest, markChanged, newRequestContext, withoutEffect, withRequestId } from '../ground/request-context.ts'
 import { makeBatcher } from './batch.ts'
-import { isOutage, markUnsent, mayHaveTakenEffect, RolledBackAtCommit } from './faults.ts'
+import { isOutage, markUnsent, mayHaveTakenEffect, RolledBackFault } from './faults.ts'
 import { type Db, openDb } from './pool.ts'
 import { refusalInOutage } from './refuse-in-outage.ts'
 import { type NoParams, statement, unseen } from './statement.ts'
@@ -138,7 +138,7 @@ describe('An error', () => {
       expect(mayHaveTakenEffect(error)).toBe(false)
     for (const error of [coded('57P01', 'FATAL'), coded('53100', 'PANIC'), coded('XX000', 'ERROR'), coded('08006')])
       expect(mayHaveTakenEffect(error)).toBe(true)
-    expect(mayHaveTakenEffect(new RolledBackAtCommit())).toBe(false)
+    expect(mayHaveTakenEffect(new RolledBackFault())).toBe(false)
   })
 
   test('of the connection leaves the effect unknown, unless nothing was sent', () => {

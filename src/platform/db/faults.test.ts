@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hadNoEffect, isDatabaseFault, lostConnection, RolledBackAtCommit } from './faults.ts'
+import { hadNoEffect, isDatabaseFault, lostConnection, RolledBackFault } from './faults.ts'
 
 const coded = (code: string) => Object.assign(new Error(code), { code })
 
@@ -11,7 +11,7 @@ test('A broken pipe is a lost connection, not an SQLSTATE of five letters', () =
 test('Rejected statements, lost connections and swallowed errors are faults of the database, other errors are not', () => {
   for (const code of ['23505', '57P01', 'XX000', 'ECONNREFUSED', 'EPIPE'])
     expect(isDatabaseFault(coded(code))).toBe(true)
-  expect(isDatabaseFault(new RolledBackAtCommit())).toBe(true)
+  expect(isDatabaseFault(new RolledBackFault())).toBe(true)
   expect(isDatabaseFault(new TypeError('x is undefined'))).toBe(false)
   expect(isDatabaseFault(coded('ENOSPC'))).toBe(false)
 })

@@ -3,7 +3,7 @@
 type Coded = { code?: unknown }
 
 /** A statement of the transaction failed, and the work ignored the error. */
-export class RolledBackAtCommit extends Error {
+export class RolledBackFault extends Error {
   constructor() {
     super('the transaction was rolled back at commit because one of its statements had failed')
   }
@@ -43,7 +43,7 @@ const outOfResources = (state: string): boolean => /^(53|58)/.test(state)
  * FATAL and PANIC, which end the connection, that is not known.
  */
 export const mayHaveTakenEffect = (error: unknown): boolean => {
-  if (hadNoEffect(error) || wasNotSent(error) || error instanceof RolledBackAtCommit) return false
+  if (hadNoEffect(error) || wasNotSent(error) || error instanceof RolledBackFault) return false
   const state = sqlState(error)
   const rolledBack = (error as { severity?: unknown } | null)?.severity === 'ERROR'
   return state === undefined || !outOfResources(state) || !rolledBack
@@ -82,4 +82,4 @@ export const foreignKeyViolation = (error: unknown): boolean => sqlState(error) 
 
 /** Whether the database caused the error: it rejected a statement, or the connection failed. */
 export const isDatabaseFault = (error: unknown): boolean =>
-  sqlState(error) !== undefined || isOutage(error) || error instanceof RolledBackAtCommit
+  sqlState(error) !== undefined || isOutage(error) || error instanceof RolledBackFault

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startFreezingProxy } from '../../test/servers/freezing-proxy.ts'
-import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
+import { startFreezingProxy } from '../../../test/servers/freezing-proxy.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
 import { silentLog } from '../ground/log.ts'
 import { type Listener, listen } from './listen.ts'
 import { type Db, openDb } from './pool.ts'

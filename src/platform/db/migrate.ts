@@ -4,6 +4,7 @@ import type pg from 'pg'
 import type { Clock } from '../ground/clock.ts'
 import { sha256Hex } from '../ground/crypto.ts'
 import type { Log } from '../ground/log.ts'
+import { OperatorFault } from '../ground/operator-fault.ts'
 import { whenUnlocked, withBriefLocks } from './brief-locks.ts'
 import { runApart } from './run-apart.ts'
 import { splitMigration } from './split-migration.ts'
@@ -13,9 +14,6 @@ const folder = new URL('./migrations/', import.meta.url)
 
 /** Any fixed number works: every process that migrates this database acquires the same lock. */
 const lockId = 7_134_250_911
-
-/** A schema that this version cannot use. The message is meant for the operator. */
-export class SchemaFault extends Error {}
 
 export type Migration = { name: string; sql: string; checksum: string }
 
@@ -65,12 +63,12 @@ export const assertSameHistory = (done: Applied[], known: Migration[]): void => 
   done.forEach((row, i) => {
     const expected = known[i]
     if (!expected) {
-      throw new SchemaFault(
+      throw new OperatorFault(
         `the database has migration ${row.name}, which this version does not know: run a newer version`,
       )
     }
     if (row.name !== expected.name || row.checksum !== expected.checksum) {
-      throw new SchemaFault(
+      throw new OperatorFault(
         `migration ${row.name} in the database differs from ${expected.name} of this version: ` +
           'run the version that applied it',
       )
@@ -143,7 +141,7 @@ const finish = async (client: pg.Client, needs: Needs): Promise<void> => {
     try {
       await retried(name, needs, () => runApart(client, statement, briefly))
     } catch (error) {
-      throw new SchemaFault(`migration ${name} was not finished: ${(error as Error).message}`, {
+      throw new OperatorFault(`migration ${name} was not finished: ${(error as Error).message}`, {
         cause: error,
       })
     }
@@ -164,7 +162,9 @@ const apply = async (client: pg.Client, migration: Migration, needs: Needs): Pro
   try {
     await retried(name, needs, work)
   } catch (error) {
-    throw new SchemaFault(`migration ${name} failed and was rolled back: ${(error as Error).message}`, { cause: error })
+    throw new OperatorFault(`migration ${name} failed and was rolled back: ${(error as Error).message}`, {
+      cause: error,
+    })
   }
   await finish(client, needs)
 }

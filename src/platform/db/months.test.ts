@@ -1,11 +1,11 @@
 /** Partitions of coming months: who waits while they are created, and what is said when they are not. */
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { openLogFile } from '../../test/service/log-file.ts'
-import { beginOtherTransaction } from '../../test/service/other-transaction.ts'
-import { testService } from '../../test/service/service.ts'
+import { postOf } from '../../../test/clients/post-client.ts'
+import { openLogFile } from '../../../test/service/log-file.ts'
+import { beginOtherTransaction } from '../../../test/service/other-transaction.ts'
+import { testService } from '../../../test/service/service.ts'
 import type { MovableClock } from '../ground/clock.ts'
 import { silentLog } from '../ground/log.ts'
-import { postOf } from '../messages/harness.ts'
 import { countMonthsAhead, makeEnsureMonths, monthAt, monthlyTables, partitionOf } from './months.ts'
 
 const parents = [...monthlyTables]

@@ -2,6 +2,7 @@
 import type pg from 'pg'
 import type { Clock } from '../ground/clock.ts'
 import type { Log } from '../ground/log.ts'
+import { dayMs } from '../ground/units.ts'
 import { isLocked, whenUnlocked, withBriefLocks } from './brief-locks.ts'
 import { sqlState } from './faults.ts'
 import { lockSchema } from './migrate.ts'
@@ -15,7 +16,6 @@ export const monthlyTables = ['messages', 'message_events', 'webhook_deliveries'
 /** The task runs every hour, so it can fail for weeks before a month is needed. */
 export const monthsAhead = 2
 const defaultPatienceMs = 10_000
-const day = 86_400_000
 
 /** A calendar month in UTC. */
 export type Month = { from: Date; to: Date }
@@ -148,7 +148,7 @@ export const makeEnsureMonths = ({ db, clock, log, patienceMs = defaultPatienceM
       // Of a process that died while it attached a month.
       for (const check of rest.leftovers) await briefly([`alter table ${rest.name} drop constraint ${check}`])
       if (!rest.large) await briefly(attachment(missing))
-      else if (missing.month.from.getTime() - clock.millis() > day) {
+      else if (missing.month.from.getTime() - clock.millis() > dayMs) {
         await attachBesideLarge({ client, rest, briefly, ...missing })
       } else {
         reportOnce(missing, tooLate)

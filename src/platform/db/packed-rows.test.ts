@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
 import { fieldsOfRows, packed, packedColumns } from './packed-rows.ts'
 import { queryOf, statement } from './statement.ts'
 

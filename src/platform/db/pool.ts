@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import pg from 'pg'
 import type { Log } from '../ground/log.ts'
 import { markChanged } from '../ground/request-context.ts'
-import { lostConnection, markUnsent, mayHaveTakenEffect, RolledBackAtCommit } from './faults.ts'
+import { lostConnection, markUnsent, mayHaveTakenEffect, RolledBackFault } from './faults.ts'
 import { type ParamsOf, queryOf, type Statement } from './statement.ts'
 
 export interface Runner {
@@ -227,7 +227,7 @@ export const openDb = (options: DbOptions): Db => {
         await lastStep(scope.changes, async () => {
           const { command } = await client.query('commit')
           // The server answers COMMIT with ROLLBACK when a statement failed and the work ignored the error.
-          if (command === 'ROLLBACK') throw new RolledBackAtCommit()
+          if (command === 'ROLLBACK') throw new RolledBackFault()
         })
         for (const notify of committed) notify()
         return result

@@ -46,7 +46,7 @@ type Seen = { total: number; staying: number; stayingBytes: number; bytes: numbe
 type Change = { client: pg.ClientBase; partition: Partition; rules: RowRules }
 
 /** A row that has to stay appeared after the month was read. The month is left to the next run. */
-class MonthInUse extends Error {}
+class MonthInUseFault extends Error {}
 
 const collected = 'collected_of_month'
 const keys = 'staying_keys_of_month'
@@ -81,7 +81,7 @@ const assertNoneOpen = async ({ client, partition: { name }, rules: { open } }: 
      where ${open} and not exists (select from ${keys} k where k.org_id = r.org_id and k.id = r.id)
      limit 1`,
   )
-  if (found.length > 0) throw new MonthInUse('a row of the month has to stay')
+  if (found.length > 0) throw new MonthInUseFault('a row of the month has to stay')
 }
 
 const storeCollected = async ({ client, rules: { record } }: Change): Promise<void> => {
@@ -204,7 +204,7 @@ export const removeMonths = async (
         pauseMs,
       })
     } catch (error) {
-      if (!isLocked(error) && !(error instanceof MonthInUse)) throw error
+      if (!isLocked(error) && !(error instanceof MonthInUseFault)) throw error
       log.warn({ ...fields, reason: (error as Error).message }, 'month not removed')
       return
     }

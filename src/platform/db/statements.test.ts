@@ -2,12 +2,12 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { isStore } from '../../scripts/architecture.ts'
-import { declaredParams } from '../../scripts/statement-params.ts'
-import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
+import { isStore } from '../../../scripts/architecture.ts'
+import { declaredParams } from '../../../scripts/statement-params.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
 import { declaredStatements, type NoParams, queryOf, statement } from './statement.ts'
 
-const source = join(import.meta.dirname, '..')
+const source = join(import.meta.dirname, '../..')
 const files = globSync('**/*.ts', { cwd: source }).filter((file) => !file.endsWith('.test.ts'))
 const stores = files.filter(isStore)
 

@@ -1,7 +1,7 @@
 /** Tables that rows pass through: each of them states when it is vacuumed. */
 import { expect, onTestFinished, test } from 'vitest'
-import { startWebhookService, webhookClient } from '../../test/clients/webhook-client.ts'
-import { postOf } from '../messages/harness.ts'
+import { postOf } from '../../../test/clients/post-client.ts'
+import { startWebhookService, webhookClient } from '../../../test/clients/webhook-client.ts'
 
 test('every table from which a send, its webhook and its opening delete rows, or whose rows they change, is vacuumed early', async () => {
   const t = await startWebhookService()

@@ -4,13 +4,11 @@
  * those. So a field is described once, and only valid input takes the short way.
  */
 import type { z } from 'zod'
+import { type Check, checkDefOf, defOf, mayBeAbsent, passesCheck, type Schema } from './zod-internals.ts'
 
 export const undecided: unique symbol = Symbol('undecided')
 
 type Read<T = unknown> = (input: unknown) => T | typeof undecided
-
-type Schema = z.core.$ZodType
-type Check = z.core.$ZodCheck
 
 const leaveToSchema: Read = () => undecided
 
@@ -28,7 +26,7 @@ const context = {
 
 /** Whether the value passes; undefined for a check that may change the value or that is not known here. */
 const compileCheck = (check: Check): ((value: never) => boolean) | undefined => {
-  const def = check._zod.def as z.core.$ZodChecks['_zod']['def'] | z.core.$ZodCustomDef | { check: 'overwrite' }
+  const def = checkDefOf(check)
   switch (def.check) {
     case 'max_length':
       return ({ length }: { length: number }) => length <= def.maximum
@@ -39,20 +37,12 @@ const compileCheck = (check: Check): ((value: never) => boolean) | undefined => 
       return pattern && !pattern.global && def.format === 'regex' ? (text: string) => pattern.test(text) : undefined
     }
     case 'custom':
-      return 'fn' in def ? (value: never) => def.fn(value) === true : runCheck(check)
+      // A refinement that reports issues through its context has no function of its own.
+      return 'fn' in def ? (value: never) => def.fn(value) === true : (value) => passesCheck(check, value)
     default:
       return undefined
   }
 }
-
-/** A refinement that reports issues through its context. */
-const runCheck =
-  (check: Check) =>
-  (value: unknown): boolean => {
-    const payload = { value, issues: [] }
-    check._zod.check(payload as never)
-    return payload.issues.length === 0 && payload.value === value
-  }
 
 const compileChecks = (checks: readonly Check[] | undefined): ((value: never) => boolean) | undefined => {
   const compiled = (checks ?? []).map(compileCheck)
@@ -141,7 +131,7 @@ const readTransform = (transform: (value: unknown, context: never) => unknown): 
 }
 
 const compile = (schema: Schema): Read => {
-  const { def } = (schema as z.core.$ZodTypes)._zod
+  const def = defOf(schema)
   const passes = compileChecks(def.checks)
   if (!passes) return leaveToSchema
   switch (def.type) {
@@ -162,7 +152,7 @@ const compile = (schema: Schema): Read => {
       const fields = Object.entries(def.shape).map(([key, field]) => ({
         key,
         read: compile(field),
-        required: field._zod.optout !== 'optional',
+        required: !mayBeAbsent(field),
       }))
       return readObject(fields, strict, passes)
     }

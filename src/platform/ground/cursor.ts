@@ -34,9 +34,23 @@ export const decodeCursor = (text: string): Position | undefined => {
 /** The parameters of a list statement: the row its page starts after, and how many rows it reads. */
 export type Keyset = { afterAt: string | null; afterId: string | null; limit: number }
 
+/** A page of a list: the position that it begins after, and how many items it has at most. */
+export type PageAsked = { cursor?: Position | undefined; limit: number }
+
 /** Reads one row more than the page shows, to find out whether another page follows. */
-export const keysetOf = ({ cursor, limit }: { cursor?: Position | undefined; limit: number }): Keyset => ({
+export const keysetOf = ({ cursor, limit }: PageAsked): Keyset => ({
   afterAt: cursor?.createdAt ?? null,
   afterId: cursor?.id ?? null,
   limit: limit + 1,
 })
+
+const endOfPage = (prefix: string): string =>
+  `and (:afterAt::timestamptz is null or (${prefix}created_at, ${prefix}id) < (:afterAt::timestamptz, :afterId))
+   order by ${prefix}created_at desc, ${prefix}id desc
+   limit :limit`
+
+/** The end of a statement that lists rows newest first. Its parameters are a `Keyset`. */
+export const newestPage = endOfPage('')
+
+/** The same for the rows of the table with this alias. */
+export const newestPageOf = (alias: string): string => endOfPage(`${alias}.`)

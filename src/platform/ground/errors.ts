@@ -3,6 +3,49 @@
 type Entry = { status: number; text: string }
 const at = (status: number, text: string): Entry => ({ status, text })
 
+/** Codes that appear only under /api/internal and /api/auth. */
+const dashboardOnly = {
+  OWNER_ROLE_REQUIRED: at(403, 'Owner role required'),
+  DEVELOPER_ROLE_REQUIRED: at(403, 'Developer or owner role required'),
+  WRITE_ACCESS_REQUIRED: at(403, 'Write access required'),
+  CROSS_SITE_REFUSED: at(403, 'Cross-site request refused'),
+  INVALID_CODE: at(400, 'Invalid or expired code'),
+  INVALID_TOKEN: at(400, 'This link is invalid or has expired'),
+  CONFIRMATION_FAILED: at(403, 'The password is wrong'),
+  UNLOCK_REQUIRED: at(
+    429,
+    'Too many wrong passwords for this address. If it has an account, a link was mailed to it that lets you sign in. A browser that you have signed in with before still works.',
+  ),
+  TWO_FACTOR_ENABLED: at(409, 'Two-factor authentication is already enabled'),
+  TWO_FACTOR_NOT_ENABLED: at(409, 'Two-factor authentication is not enabled'),
+  MAIL_UNAVAILABLE: at(503, 'The mail could not be sent. Try again in a few minutes.'),
+  TEXT_UNAVAILABLE: at(503, 'The text message could not be sent. Try again in a few minutes.'),
+  NOT_PRIMARY_OWNER: at(403, 'Only the primary owner can transfer ownership'),
+  PRIMARY_OWNER: at(409, 'The primary owner cannot be demoted or removed'),
+  SELF_REMOVE: at(409, 'You cannot remove yourself'),
+  ALREADY_MEMBER: at(409, 'Already a member'),
+  INVITATION_EXPIRED: at(410, 'This invitation has expired'),
+  INVITATION_EMAIL_MISMATCH: at(403, 'This invitation was sent to another address'),
+  SOLE_OWNER: at(409, 'You are the only member of an organisation you own'),
+  SCIM_TOKEN_LIMIT: at(409, 'The organisation has two live directory tokens. Revoke one first.'),
+  OWNER_NOT_MAPPABLE: at(422, 'A directory group cannot grant the owner role'),
+  DOMAIN_NOT_VERIFIED: at(409, 'The domain is not verified. Verify it first.'),
+  PLAN_NOT_HIGHER: at(409, 'Your organisation already has this plan or a higher one'),
+  EXPORT_NOT_READY: at(409, 'Export is not ready'),
+  EXPORT_EXPIRED: at(410, 'The file of this export was deleted. Start another export.'),
+  EXPORT_UNAVAILABLE: at(503, 'The file of this export cannot be read at the moment. Try again in a few minutes.'),
+  RANGE_NOT_SATISFIABLE: at(416, 'The requested range is outside the file'),
+  SSO_REQUIRED: at(403, 'Your organisation requires single sign-on'),
+  SSO_NOT_TESTED: at(409, 'Sign in once through this configuration before you enforce it'),
+  SSO_NO_DOMAIN: at(409, 'Verify an email domain before you enforce single sign-on'),
+  INVALID_TIME_RANGE: at(422, 'The bounds of a range must be ISO 8601 timestamps'),
+  AUDIT_SIGNING_DISABLED: at(
+    503,
+    'Audit signing is not configured, so the log cannot be verified. This does not mean the log is clean.',
+  ),
+  SCOPE_NOT_GRANTABLE: at(422, 'Scope cannot be granted'),
+} satisfies Record<string, Entry>
+
 export const catalogue = {
   // Authentication and permissions
   UNAUTHORIZED: at(
@@ -64,6 +107,10 @@ export const catalogue = {
   PROJECT_SCOPED_KEY: at(
     403,
     'A project-bound API key cannot create projects. Use a key that is not bound to a project.',
+  ),
+  STEP_UP_REQUIRED: at(
+    403,
+    'Confirm with your own password first. An identity provider opened this session for its organisation only.',
   ),
 
   // Validation and conflicts
@@ -161,6 +208,7 @@ export const catalogue = {
   DOMAIN_RESERVED: at(422, 'This domain is reserved by the service. Add a domain that you own.'),
   PROJECT_NOT_EMPTY: at(409, 'The project is not empty. Delete or move the resources listed in errors.'),
   PROJECT_IS_DEFAULT: at(409, 'The default project cannot be deleted.'),
+  ORG_SLUG_TAKEN: at(409, 'Another organisation already uses this slug. Choose another one.'),
   PROJECT_SLUG_TAKEN: at(409, 'Another project already uses this slug. Choose another one.'),
   POOL_SLUG_TAKEN: at(409, 'Another pool already uses this slug. Choose another one.'),
   DLT_IN_USE: at(409, 'This DLT record is still in use. Remove what refers to it first.'),
@@ -218,94 +266,15 @@ export const catalogue = {
     'The request timed out and may have taken effect. Retry with the same idempotency key.',
   ),
 
-  // Only under /api/internal and /api/auth
-  OWNER_ROLE_REQUIRED: at(403, 'Owner role required'),
-  DEVELOPER_ROLE_REQUIRED: at(403, 'Developer or owner role required'),
-  WRITE_ACCESS_REQUIRED: at(403, 'Write access required'),
-  CROSS_SITE_REFUSED: at(403, 'Cross-site request refused'),
-  INVALID_CODE: at(400, 'Invalid or expired code'),
-  INVALID_TOKEN: at(400, 'This link is invalid or has expired'),
-  CONFIRMATION_FAILED: at(403, 'The password is wrong'),
-  UNLOCK_REQUIRED: at(
-    429,
-    'Too many wrong passwords for this address. If it has an account, a link was mailed to it that lets you sign in. A browser that you have signed in with before still works.',
-  ),
-  TWO_FACTOR_ENABLED: at(409, 'Two-factor authentication is already enabled'),
-  TWO_FACTOR_NOT_ENABLED: at(409, 'Two-factor authentication is not enabled'),
-  MAIL_UNAVAILABLE: at(503, 'The mail could not be sent. Try again in a few minutes.'),
-  TEXT_UNAVAILABLE: at(503, 'The text message could not be sent. Try again in a few minutes.'),
-  NOT_PRIMARY_OWNER: at(403, 'Only the primary owner can transfer ownership'),
-  PRIMARY_OWNER: at(409, 'The primary owner cannot be demoted or removed'),
-  SELF_REMOVE: at(409, 'You cannot remove yourself'),
-  ALREADY_MEMBER: at(409, 'Already a member'),
-  INVITATION_EXPIRED: at(410, 'This invitation has expired'),
-  INVITATION_EMAIL_MISMATCH: at(403, 'This invitation was sent to another address'),
-  SOLE_OWNER: at(409, 'You are the only member of an organisation you own'),
-  ORG_SLUG_TAKEN: at(409, 'Another organisation already uses this slug. Choose another one.'),
-  SCIM_TOKEN_LIMIT: at(409, 'The organisation has two live directory tokens. Revoke one first.'),
-  OWNER_NOT_MAPPABLE: at(422, 'A directory group cannot grant the owner role'),
-  DOMAIN_NOT_VERIFIED: at(409, 'The domain is not verified. Verify it first.'),
-  PLAN_NOT_HIGHER: at(409, 'Your organisation already has this plan or a higher one'),
-  EXPORT_NOT_READY: at(409, 'Export is not ready'),
-  EXPORT_EXPIRED: at(410, 'The file of this export was deleted. Start another export.'),
-  EXPORT_UNAVAILABLE: at(503, 'The file of this export cannot be read at the moment. Try again in a few minutes.'),
-  RANGE_NOT_SATISFIABLE: at(416, 'The requested range is outside the file'),
-  SSO_REQUIRED: at(403, 'Your organisation requires single sign-on'),
-  STEP_UP_REQUIRED: at(
-    403,
-    'Confirm with your own password first. An identity provider opened this session for its organisation only.',
-  ),
-  SSO_NOT_TESTED: at(409, 'Sign in once through this configuration before you enforce it'),
-  SSO_NO_DOMAIN: at(409, 'Verify an email domain before you enforce single sign-on'),
-  INVALID_TIME_RANGE: at(422, 'The bounds of a range must be ISO 8601 timestamps'),
-  AUDIT_SIGNING_DISABLED: at(
-    503,
-    'Audit signing is not configured, so the log cannot be verified. This does not mean the log is clean.',
-  ),
-  SCOPE_NOT_GRANTABLE: at(422, 'Scope cannot be granted'),
-} as const satisfies Record<string, Entry>
+  ...dashboardOnly,
+} satisfies Record<string, Entry>
 
 export type Code = keyof typeof catalogue
 
 /** Codes that appear only on an item of a batch response, never as the error of a whole response. */
 export const itemOnlyCodes = ['MESSAGE_NOT_RECORDED'] as const
 
-/** Codes that appear only under /api/internal and /api/auth. */
-export const dashboardCodes = new Set<Code>([
-  'OWNER_ROLE_REQUIRED',
-  'DEVELOPER_ROLE_REQUIRED',
-  'WRITE_ACCESS_REQUIRED',
-  'CROSS_SITE_REFUSED',
-  'INVALID_CODE',
-  'INVALID_TOKEN',
-  'CONFIRMATION_FAILED',
-  'UNLOCK_REQUIRED',
-  'TWO_FACTOR_ENABLED',
-  'TWO_FACTOR_NOT_ENABLED',
-  'MAIL_UNAVAILABLE',
-  'TEXT_UNAVAILABLE',
-  'NOT_PRIMARY_OWNER',
-  'PRIMARY_OWNER',
-  'SELF_REMOVE',
-  'ALREADY_MEMBER',
-  'DOMAIN_NOT_VERIFIED',
-  'INVITATION_EXPIRED',
-  'INVITATION_EMAIL_MISMATCH',
-  'SOLE_OWNER',
-  'PLAN_NOT_HIGHER',
-  'EXPORT_NOT_READY',
-  'EXPORT_EXPIRED',
-  'EXPORT_UNAVAILABLE',
-  'RANGE_NOT_SATISFIABLE',
-  'SSO_REQUIRED',
-  'SSO_NOT_TESTED',
-  'SSO_NO_DOMAIN',
-  'SCIM_TOKEN_LIMIT',
-  'OWNER_NOT_MAPPABLE',
-  'INVALID_TIME_RANGE',
-  'AUDIT_SIGNING_DISABLED',
-  'SCOPE_NOT_GRANTABLE',
-])
+export const dashboardCodes: ReadonlySet<Code> = new Set(Object.keys(dashboardOnly) as Code[])
 
 export type ErrorType =
   | 'authentication_error'
@@ -430,7 +399,7 @@ export const errorsPage = (): string =>
   [
     '# Errors',
     '',
-    'Generated by `npm run docs` from `src/ground/errors.ts`. `npm run check` fails if the two differ.',
+    'Generated by `npm run docs` from `src/platform/ground/errors.ts`. `npm run check` fails if the two differ.',
     '',
     'Every error under `/api/v1` has this body:',
     '',

@@ -14,3 +14,5 @@ export const iso = (at: Date): string => {
   }
   return text
 }
+
+export const isoOrNull = (at: Date | null | undefined): string | null => (at ? iso(at) : null)

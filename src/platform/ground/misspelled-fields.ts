@@ -6,8 +6,8 @@
 import type { z } from 'zod'
 import type { FieldError } from './errors.ts'
 import { refusedFields } from './refused-fields.ts'
+import { checkDefOf, defOf, type Schema } from './zod-internals.ts'
 
-type Schema = z.core.$ZodType
 type Path = (string | number)[]
 
 /** The names that can occur in a value. A union has the names of all its forms. */
@@ -54,12 +54,12 @@ const merged = (one: Names | null | undefined, other: Names | null | undefined):
 }
 
 const maxLengthOf = (schema: Schema): number => {
-  const limits = (schema._zod.def.checks ?? []).map((check) => check._zod.def as { check: string; maximum?: number })
-  return limits.find(({ check }) => check === 'max_length')?.maximum ?? Number.POSITIVE_INFINITY
+  for (const def of (defOf(schema).checks ?? []).map(checkDefOf)) if (def.check === 'max_length') return def.maximum
+  return Number.POSITIVE_INFINITY
 }
 
 /** An object that accepts further fields of any name has no misspelled ones. */
-const isOpen = (catchall: Schema | undefined): boolean => catchall !== undefined && catchall._zod.def.type !== 'never'
+const isOpen = (catchall: Schema | undefined): boolean => catchall !== undefined && defOf(catchall).type !== 'never'
 
 const namesOfObject = (object: Schema, { shape, catchall }: z.core.$ZodObjectDef): Names => {
   const refused = refusedFields.get(object) ?? {}
@@ -74,7 +74,7 @@ const namesOfObject = (object: Schema, { shape, catchall }: z.core.$ZodObjectDef
 
 /** Undefined when the value cannot contain a named field. */
 const collectNames = (schema: Schema): Names | undefined => {
-  const { def } = (schema as z.core.$ZodTypes)._zod
+  const def = defOf(schema)
   switch (def.type) {
     case 'object':
       return namesOfObject(schema, def)
@@ -92,7 +92,7 @@ const collectNames = (schema: Schema): Names | undefined => {
       return merged(collectNames(def.left), collectNames(def.right))
     case 'pipe':
       // What comes out of a transformation is not what the caller wrote, except where the input is only checked first.
-      return collectNames(def.in._zod.def.type === 'transform' ? def.out : def.in)
+      return collectNames(defOf(def.in).type === 'transform' ? def.out : def.in)
     case 'optional':
     case 'nullable':
     case 'default':

@@ -1,3 +1,5 @@
+import { Failure } from './errors.ts'
+
 export type Environment = 'live' | 'test'
 
 /**
@@ -9,4 +11,9 @@ export type Scope = {
   tenantId: string | null
   environment: Environment
   projectId: string | null
+}
+
+/** A test key cannot change what a live key created, or what live messages use. */
+export const assertOwnEnvironment = ({ environment }: Pick<Scope, 'environment'>, of: Environment): void => {
+  if (environment === 'test' && of === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
 }

@@ -1,4 +1,5 @@
 import { randomBase62 } from './crypto.ts'
+import { type Code, Failure } from './errors.ts'
 
 /** Latin letters that are letters of their own, so that no decomposition gives their base. */
 const plainLetters: Record<string, string> = {
@@ -37,3 +38,21 @@ export const slugOf = (text: string, whenEmpty: string): string => {
 /** The slug with six random characters appended, for when the slug is already in use. */
 export const suffixed = (slug: string): string =>
   `${slug.slice(0, 41).replace(/-+$/, '')}-${randomBase62(6).toLowerCase()}`
+
+const tries = 5
+
+/**
+ * Inserts a row with the slug from the request, which may be taken, or with one that is derived from its name. That one gets
+ * a random suffix until it is free.
+ */
+export const withFreeSlug = async <Row>(
+  { given, derived, taken }: { given: string | undefined; derived: string; taken: Code },
+  insert: (slug: string) => Promise<Row | undefined>,
+): Promise<Row> => {
+  for (let n = 0; n < tries; n++) {
+    const row = await insert(given ?? (n === 0 ? derived : suffixed(derived)))
+    if (row) return row
+    if (given !== undefined) throw new Failure(taken)
+  }
+  throw new Error(`No free slug found for ${derived}`)
+}

@@ -1,8 +1,9 @@
 /** Validates input against a schema. Invalid input fails with VALIDATION_ERROR and one row per fault. */
-import { z } from 'zod'
+import type { z } from 'zod'
 import { readerOf, undecided } from './compile-schema.ts'
 import { Failure, type FieldError, malformed } from './errors.ts'
 import { misspelledFields } from './misspelled-fields.ts'
+import { completeIssue, runSchema } from './zod-internals.ts'
 
 type Issue = z.core.$ZodIssue
 
@@ -104,23 +105,18 @@ const rowsOf = (issue: Issue): Iterable<FieldError> => {
   return [{ path: pathOf(issue.path), code, message }]
 }
 
-const settings = { async: false, reportInput: true }
-
-/** Parses like the schema's own `safeParse`, which composes a message for every issue, also for those beyond the limit. */
 const parse = <T>(schema: z.ZodType<T>, input: unknown): z.core.ParsePayload<T> => {
   try {
-    return schema._zod.run({ value: input, issues: [] }, settings) as z.core.ParsePayload<T>
+    return runSchema(schema, input)
   } catch (error) {
     if (error instanceof RangeError) throw malformed('Nested too deeply.')
     throw error
   }
 }
 
-const complete = (issue: z.core.$ZodRawIssue): Issue => z.core.util.finalizeIssue(issue, settings, z.core.config())
-
 /** The rows of the issues. Leaves out unknown fields that already have a row with the right name. */
 const otherRows = (issues: z.core.$ZodRawIssue[], misspelled: FieldError[]): Iterable<FieldError> => {
-  const rows = issues.values().map(complete).flatMap(rowsOf)
+  const rows = issues.values().map(completeIssue).flatMap(rowsOf)
   if (misspelled.length === 0) return rows
   const known = new Set(misspelled.map(({ path }) => JSON.stringify(path)))
   return rows.filter(({ code, path }) => code !== 'unrecognized' || !known.has(JSON.stringify(path)))

@@ -2,8 +2,10 @@
  * One effect per Idempotency-Key. A request claims its key first and records its response afterwards. Later requests
  * with the same key get that response until the key expires.
  */
+
 import { makeBatcher } from '../db/batch.ts'
 import { lostConnection } from '../db/faults.ts'
+import { inChunks } from '../db/in-chunks.ts'
 import { retryOnOutage } from '../db/outage.ts'
 import type { Db, Runner, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -217,11 +219,7 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production, processe
     sweep: async () => {
       await processes.sweep()
       const chunk = 1_000
-      for (let total = 0; ; ) {
-        const deleted = await db.change(sweepKeys, { now: clock.now(), limit: chunk })
-        total += deleted
-        if (deleted < chunk) return total
-      }
+      return inChunks(chunk, () => db.change(sweepKeys, { now: clock.now(), limit: chunk }))
     },
   }
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
 import { type Db, openDb } from '../db/pool.ts'
 import { silentLog } from '../ground/log.ts'
 import { actsForMs, beatEveryMs, goneAfterMs, graceMs, makeLiveProcesses } from './live-processes.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { interrupt } from '../../test/clients/interrupt.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { interrupt } from '../../../test/clients/interrupt.ts'
+import { startTestService } from '../../../test/service/service.ts'
 import { type Db, openDb } from '../db/pool.ts'
 import { sha256 } from '../ground/crypto.ts'
 import { silentLog } from '../ground/log.ts'

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { addPerson } from '../../test/clients/people.ts'
-import { entriesAbout, goodPassword, mailsTo } from '../../test/clients/sign-in-client.ts'
-import { type Reply, startTestService } from '../../test/service/service.ts'
+import { addPerson } from '../../../test/clients/people.ts'
+import { entriesAbout, goodPassword, mailsTo } from '../../../test/clients/sign-in-client.ts'
+import { type Reply, startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

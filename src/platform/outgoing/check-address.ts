@@ -14,12 +14,12 @@ export class OutgoingFault extends Error {
   }
 }
 
-export class NotAllowed extends OutgoingFault {
+export class NotAllowedFault extends OutgoingFault {
   /** Whether the URL is allowed where insecure URLs are. */
   readonly onlyInsecure: boolean
   constructor(reason: string, onlyInsecure = false) {
     super('url_not_allowed', reason)
-    this.name = 'NotAllowed'
+    this.name = 'NotAllowedFault'
     this.onlyInsecure = onlyInsecure
   }
 }
@@ -104,28 +104,28 @@ export const literalOf = (host: string): string | undefined => {
 }
 
 const readUrl = (text: string, allowInsecure: boolean): URL => {
-  if (ambiguousCharacters.test(text) || !URL.canParse(text)) throw new NotAllowed('not a valid URL')
+  if (ambiguousCharacters.test(text) || !URL.canParse(text)) throw new NotAllowedFault('not a valid URL')
   // The parser rewrites every notation of an IPv4 address (octal, hexadecimal, single number) as dotted decimal.
   const url = new URL(text)
   const insecure = url.protocol === 'http:' && allowInsecure
-  if (url.protocol !== 'https:' && !insecure) throw new NotAllowed(`protocol ${url.protocol} is not allowed`)
+  if (url.protocol !== 'https:' && !insecure) throw new NotAllowedFault(`protocol ${url.protocol} is not allowed`)
   const authority = /^[a-z]+:\/*([^/?#]*)/i.exec(text)?.[1] ?? ''
-  if (authority.includes('@')) throw new NotAllowed('URL contains credentials')
+  if (authority.includes('@')) throw new NotAllowedFault('URL contains credentials')
   const port = Number(url.port || (insecure ? 80 : 443))
   if (port < 1024 && port !== 443 && !(insecure && port === 80)) {
-    throw new NotAllowed(`port ${port} is not allowed`)
+    throw new NotAllowedFault(`port ${port} is not allowed`)
   }
   url.hash = ''
 
   const literal = literalOf(url.hostname)
   if (literal !== undefined) {
-    if (!mayDial(literal, allowInsecure)) throw new NotAllowed(`address ${literal} is not allowed`)
+    if (!mayDial(literal, allowInsecure)) throw new NotAllowedFault(`address ${literal} is not allowed`)
     return url
   }
   // A single trailing dot names the same host. More dots, or any other character, make the host name invalid.
   const name = url.hostname.replace(/\.$/, '')
-  if (!hostname.test(name) || literalOf(name) !== undefined) throw new NotAllowed('invalid host name')
-  if (privateNames.test(name) && !allowInsecure) throw new NotAllowed(`host name ${name} is private`)
+  if (!hostname.test(name) || literalOf(name) !== undefined) throw new NotAllowedFault('invalid host name')
+  if (privateNames.test(name) && !allowInsecure) throw new NotAllowedFault(`host name ${name} is private`)
   url.hostname = name
   return url
 }
@@ -139,12 +139,12 @@ const isReadable = (text: string): boolean => {
   }
 }
 
-/** Checks a URL without querying the DNS, and returns it in the form in which it is called. Throws NotAllowed. */
+/** Checks a URL without querying the DNS, and returns it in the form in which it is called. Throws NotAllowedFault. */
 export const checkUrl = (text: string, allowInsecure: boolean): URL => {
   try {
     return readUrl(text, allowInsecure)
   } catch (error) {
-    if (!(error instanceof NotAllowed) || allowInsecure) throw error
-    throw new NotAllowed(error.message, isReadable(text))
+    if (!(error instanceof NotAllowedFault) || allowInsecure) throw error
+    throw new NotAllowedFault(error.message, isReadable(text))
   }
 }

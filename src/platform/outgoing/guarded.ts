@@ -5,18 +5,18 @@
  */
 import { assertNotInTransaction } from '../db/pool.ts'
 import { ConnectFault, makeAddressPools, type PoolOptions } from './address-pools.ts'
-import { checkUrl, literalOf, mayDial, NotAllowed, OutgoingFault } from './check-address.ts'
+import { checkUrl, literalOf, mayDial, NotAllowedFault, OutgoingFault } from './check-address.ts'
 import { type ExchangeControl, exchange, type OutgoingRequest, type OutgoingResponse } from './exchange.ts'
 import { cached, makeResolve, type Resolve } from './resolve.ts'
 
-export { NotAllowed, OutgoingFault } from './check-address.ts'
+export { NotAllowedFault, OutgoingFault } from './check-address.ts'
 
 export interface GuardedAgent {
   /** Resolves with the response, whatever its status. Throws an OutgoingFault, or the reason of the signal. */
   request(url: string | URL, request: OutgoingRequest): Promise<OutgoingResponse>
-  /** Checks the text of the URL only. Throws NotAllowed. */
+  /** Checks the text of the URL only. Throws NotAllowedFault. */
   checkUrl(text: string): URL
-  /** Checks the URL and every current address of its host. Throws NotAllowed, or an OutgoingFault (`dns`, `timeout`). */
+  /** Checks the URL and every current address of its host. Throws NotAllowedFault, or an OutgoingFault (`dns`, `timeout`). */
   check(text: string): Promise<URL>
   close(): Promise<void>
 }
@@ -61,7 +61,7 @@ export const makeGuardedAgent = (options: GuardedAgentOptions): GuardedAgent => 
     const refused = found.find((address) => !mayDial(address, allowInsecure))
     if (refused !== undefined) {
       const onlyInsecure = found.every((address) => mayDial(address, true))
-      throw new NotAllowed(`${url.hostname} resolves to ${refused}, which is not allowed`, onlyInsecure)
+      throw new NotAllowedFault(`${url.hostname} resolves to ${refused}, which is not allowed`, onlyInsecure)
     }
     if (found.length === 0) throw new OutgoingFault('dns', `${url.hostname} has no address`)
     return inOrder(found)

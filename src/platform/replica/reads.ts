@@ -21,7 +21,7 @@ export interface Reads {
 /** Every read runs on the primary. */
 export const readsFromPrimary = (db: Db): Reads => ({ db, snapshots: db, serve: (_subjects, work) => work() })
 
-class ReplicaLost extends Error {}
+class ReplicaLostFault extends Error {}
 
 /**
  * Whether the primary may answer what the replica did not: the connection failed, the replay canceled the statement, or
@@ -29,7 +29,7 @@ class ReplicaLost extends Error {}
  */
 export const isReplicaFault = (error: unknown): boolean => {
   const state = sqlState(error)
-  if (state === undefined) return error instanceof ReplicaLost || lostConnection(error)
+  if (state === undefined) return error instanceof ReplicaLostFault || lostConnection(error)
   return /^(08|40|53|57P|58|XX)/.test(state) || state === '25006' || state === '55000'
 }
 
@@ -39,7 +39,7 @@ const isFaultOfServer = (error: unknown): boolean => {
   if (state !== undefined) return /^(08|57P)/.test(state)
   // All connections are busy, or the server cannot be reached. The watch knows which.
   const waited = error instanceof Error && error.message.startsWith('timeout exceeded when trying to connect')
-  return !waited && !(error instanceof ReplicaLost)
+  return !waited && !(error instanceof ReplicaLostFault)
 }
 
 type ReadRunner = Pick<Runner, 'rows' | 'row'>
@@ -66,7 +66,7 @@ export const makeReads = (needs: Needs): Reads => {
   /** A replica that hangs answers nothing, but the watch notices. */
   const unlessLost = async <T>(query: () => Promise<T>): Promise<T> => {
     const lost = Promise.withResolvers<never>()
-    const release = watch.onLost(() => lost.reject(new ReplicaLost('the replica stopped to answer')))
+    const release = watch.onLost(() => lost.reject(new ReplicaLostFault('the replica stopped to answer')))
     const answer = query()
     // When the replica is lost first, nobody waits for its answer.
     answer.catch(() => undefined)

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startWebhookService, type WebhookClient, webhookClient } from '../../test/clients/webhook-client.ts'
-import { type Receiver, startReceiver } from '../../test/servers/receiver.ts'
+import { startWebhookService, type WebhookClient, webhookClient } from '../../../test/clients/webhook-client.ts'
+import { type Receiver, startReceiver } from '../../../test/servers/receiver.ts'
 import { isTracing, readTraceparent, spanFieldNames } from '../ground/tracing.ts'
 
 type Exported = {
@@ -164,7 +164,7 @@ test('the library of traces is imported only at run time, so that it costs nothi
   const text = readFileSync(new URL('./open-tracer.ts', import.meta.url), 'utf8')
   expect(text.match(/^import (?!type ).*@opentelemetry.*$/gm)).toBeNull()
   expect(text.match(/await Promise\.all|import\('@opentelemetry\/[\w-]+'\)/g)).toHaveLength(5)
-  const build = readFileSync(new URL('../../scripts/build.js', import.meta.url), 'utf8')
+  const build = readFileSync(new URL('../../../scripts/build.js', import.meta.url), 'utf8')
   expect(build).toMatch(/externalPackages = \[[^\]]*'@opentelemetry\/\*'/)
 })
 

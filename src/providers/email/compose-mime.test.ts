@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import PostalMime, { decodeWords, type Email } from 'postal-mime'
 import { describe, expect, test } from 'vitest'
+import { at, testMail, to } from '../../../test/providers/email.ts'
 import { composeMime, mailEnvelopeOf, wireAddress } from './compose-mime.ts'
-import { at, testMail, to } from './harness.ts'
 
 const headOf = (raw: Buffer): string => raw.toString('utf8').split('\r\n\r\n', 1)[0] as string
 

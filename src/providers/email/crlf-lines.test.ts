@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import PostalMime from 'postal-mime'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { turnsDuring } from '../../../test/expect/turns.ts'
+import { testMail } from '../../../test/providers/email.ts'
 import { composeMime } from './compose-mime.ts'
 import { crlfBytes, crlfLines } from './crlf-lines.ts'
 import { digestBody } from './dkim-body.ts'
-import { testMail } from './harness.ts'
 
 test('Line ends become CRLF in the same way in one go and in pieces, wherever a piece ends', async () => {
   const parts = fc.array(fc.constantFrom('\r', '\n', '\r\n', 'a', 'é', '😀', '\ud83d'), { maxLength: 8 })

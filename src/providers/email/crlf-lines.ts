@@ -1,5 +1,5 @@
 /** Line ends of mail. Servers rewrite lone CR and LF in transit, which would break a signature. */
-import { startSlices } from '../../ground/event-loop-turns.ts'
+import { startSlices } from '../../platform/ground/event-loop-turns.ts'
 
 const pieceLength = 65_536
 

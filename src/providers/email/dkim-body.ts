@@ -1,6 +1,6 @@
 /** The digest of a message body in relaxed form (RFC 6376, section 3.4.4). */
 import { createHash } from 'node:crypto'
-import { startSlices } from '../../ground/event-loop-turns.ts'
+import { startSlices } from '../../platform/ground/event-loop-turns.ts'
 
 const pieceBytes = 65_536
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { describe, expect, test } from 'vitest'
+import { dkimKeys, testMail, to } from '../../../test/providers/email.ts'
 import { composeMime } from './compose-mime.ts'
 import { signDkim } from './dkim.ts'
 import type { Mail } from './email-provider.ts'
-import { dkimKeys, testMail, to } from './harness.ts'
 
 describe('a DKIM signature', () => {
   const { privateKey, record } = dkimKeys()

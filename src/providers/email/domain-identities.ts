@@ -22,19 +22,19 @@ export type IdentityState = {
  * `empty`: the provider returned nothing usable.
  * `refused`: the provider rejected the domain.
  */
-export type IdentityFault = 'unavailable' | 'forbidden' | 'empty' | 'refused'
+export type IdentityFaultKind = 'unavailable' | 'forbidden' | 'empty' | 'refused'
 
-export class IdentityError extends Error {
-  readonly kind: IdentityFault
+export class IdentityFault extends Error {
+  readonly kind: IdentityFaultKind
 
   /** The message is shown to callers, so it must not contain anything about the account. */
-  constructor(kind: IdentityFault, message: string, options?: { cause?: unknown }) {
+  constructor(kind: IdentityFaultKind, message: string, options?: { cause?: unknown }) {
     super(message, options)
     this.kind = kind
   }
 }
 
-/** Every method throws only IdentityError. */
+/** Every method throws only IdentityFault. */
 export interface DomainIdentities {
   /** `exists` leaves an identity that the provider already has unchanged. After an error, nothing is left behind. */
   create(identity: NewIdentity): Promise<'created' | 'exists'>

@@ -41,7 +41,7 @@ export type Mail = {
 
 export interface EmailProvider {
   readonly name: string
-  /** Throws only HandoverError. */
+  /** Throws only HandoverFault. */
   send(mail: Mail): Promise<Handover>
   close(): Promise<void>
 }

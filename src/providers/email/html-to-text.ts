@@ -3,7 +3,7 @@
  * slices.
  */
 import { Tokenizer } from 'htmlparser2'
-import { startSlices } from '../../ground/event-loop-turns.ts'
+import { startSlices } from '../../platform/ground/event-loop-turns.ts'
 import { makePlainText, type PlainText } from './plain-text.ts'
 
 /** In characters. A chunk is parsed in one go, in well under a slice. */

@@ -1,8 +1,8 @@
 /** The provider for development: accepts every message, stores it in the outbox, and simulates outcomes. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Clock } from '../../ground/clock.ts'
-import { newId } from '../../ground/ids.ts'
-import { HandoverError } from '../handover.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { HandoverFault } from '../handover.ts'
 import { idsOf, type Outbox } from '../outbox/local-outbox.ts'
 import type { EmailProvider } from './email-provider.ts'
 import { scenarioOf, simulatedReports } from './simulator.ts'
@@ -23,7 +23,7 @@ export const makeLocalProvider = ({ outbox, clock, serviceDomain, wait = pause }
   name,
   send: async (mail) => {
     const scenarios = recipientsOf(mail).map((address) => scenarioOf(address, serviceDomain))
-    if (scenarios.includes('refused')) throw new HandoverError('refused', name, '550 5.7.1 Refused by the simulator')
+    if (scenarios.includes('refused')) throw new HandoverFault('refused', name, '550 5.7.1 Refused by the simulator')
     if (scenarios.includes('slow')) await wait(slowMs)
     const at = clock.now()
     const id = `local_${newId('message', at.getTime())}`

@@ -1,10 +1,10 @@
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import PostalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
+import { dkimKeys, testMail } from '../../../test/providers/email.ts'
 import { composeMime } from './compose-mime.ts'
 import { signDkim } from './dkim.ts'
 import type { Mail } from './email-provider.ts'
-import { dkimKeys, testMail } from './harness.ts'
 import { mimePartsOf } from './mime-parts.ts'
 import { fromStored, toStored } from './stored-mail.ts'
 

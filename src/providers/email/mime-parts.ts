@@ -1,5 +1,5 @@
 /** Decides as which MIME parts the attachments of a mail are sent: as files, inside the HTML, or as an invitation. */
-import { startSlices } from '../../ground/event-loop-turns.ts'
+import { startSlices } from '../../platform/ground/event-loop-turns.ts'
 import { crlfBytes } from './crlf-lines.ts'
 import type { Attachment } from './email-provider.ts'
 import { oneLine } from './mail-headers.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { testMail, to } from '../../../test/providers/email.ts'
 import { testService } from '../../../test/service/service.ts'
-import { testMail, to } from './harness.ts'
 
 test('the service uses the local provider by default, and the outbox shows its messages', async () => {
   const t = await testService()

@@ -1,7 +1,7 @@
 /** Combines the configured email providers into one. */
-import type { Clock } from '../../ground/clock.ts'
-import type { Config } from '../../ground/config/config.ts'
-import type { Log } from '../../ground/log.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Config } from '../../platform/ground/config/config.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import { type FailoverProvider, type MeasureHandover, makeFailoverProvider } from '../failover.ts'
 import type { Outbox } from '../outbox/local-outbox.ts'
 import type { DomainIdentities } from './domain-identities.ts'

@@ -12,9 +12,9 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import PostalMime from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
 import { expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../ground/clock.ts'
-import { silentLog } from '../../ground/log.ts'
-import { dkimKeys, faultOf, selfSigned, testMail, to } from './harness.ts'
+import { dkimKeys, faultOf, selfSigned, testMail, to } from '../../../test/providers/email.ts'
+import { systemClock } from '../../platform/ground/clock.ts'
+import { silentLog } from '../../platform/ground/log.ts'
 import { makeSmtpProvider } from './smtp.ts'
 
 const run = promisify(execFile)

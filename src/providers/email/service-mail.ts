@@ -1,6 +1,6 @@
 /** Emails from the service itself, sent through the same provider as customers' messages. */
-import { type Clock, systemClock } from '../../ground/clock.ts'
-import { newId } from '../../ground/ids.ts'
+import { type Clock, systemClock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
 import type { EmailProvider } from './email-provider.ts'
 
 export type ServiceMail = {
@@ -12,7 +12,7 @@ export type ServiceMail = {
   html: string | null
 }
 
-/** Throws a HandoverError when the provider does not take the mail. */
+/** Throws a HandoverFault when the provider does not take the mail. */
 export type SendServiceMail = (mail: ServiceMail) => Promise<void>
 
 type Needs = { clock: Clock; provider: Pick<EmailProvider, 'send'>; serviceDomain: string }

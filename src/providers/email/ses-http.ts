@@ -15,7 +15,7 @@ type SdkRequest = {
   body?: string | Uint8Array
 }
 
-export class LostRequest extends Error {
+export class LostRequestFault extends Error {
   /** The last bytes were written, so the provider may have processed the request. */
   readonly sent: boolean
 
@@ -76,7 +76,7 @@ export const makeSdkHandler = ({ connectMs, responseMs }: HttpTimeouts) => {
       )
       return { response: { statusCode: response.statusCode, headers, body: await response.body.bytes() } }
     } catch (cause) {
-      throw new LostRequest(sent, cause)
+      throw new LostRequestFault(sent, cause)
     }
   }
 

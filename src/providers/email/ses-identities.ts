@@ -1,18 +1,18 @@
 /** Registers sending domains as identities of Amazon SES, which sign with the domain's own DKIM key. */
 import { createPrivateKey } from 'node:crypto'
 import type { SESv2Client } from '@aws-sdk/client-sesv2'
-import { assertNotInTransaction } from '../../db/pool.ts'
+import { assertNotInTransaction } from '../../platform/db/pool.ts'
 import {
   type DomainIdentities,
-  IdentityError,
-  type IdentityFault,
+  IdentityFault,
+  type IdentityFaultKind,
   type IdentityRef,
   type IdentityState,
   type NewIdentity,
 } from './domain-identities.ts'
 import { makeSemaphore } from './semaphore.ts'
 import { loadSesSdk, makeSesClients, type SesConnection } from './ses-client.ts'
-import { LostRequest } from './ses-http.ts'
+import { LostRequestFault } from './ses-http.ts'
 
 /** Calls can be repeated, so the SDK repeats those that were throttled or lost. */
 const maxAttempts = 3
@@ -22,9 +22,9 @@ const waitMs = 30_000
 
 type SdkError = Error & { $metadata?: { httpStatusCode?: number } }
 
-const kindOf = (error: SdkError): IdentityFault => {
+const kindOf = (error: SdkError): IdentityFaultKind => {
   const status = error.$metadata?.httpStatusCode
-  if (error instanceof LostRequest) return 'unavailable'
+  if (error instanceof LostRequestFault) return 'unavailable'
   // Without a status no request was sent: there are no credentials.
   if (status === undefined || status === 401 || status === 403) return 'forbidden'
   if (status < 300) return 'empty'
@@ -34,16 +34,16 @@ const kindOf = (error: SdkError): IdentityFault => {
 }
 
 /** Only SES's own words about the domain are passed on. Other messages name the account or its credentials. */
-const messageFor: Partial<Record<IdentityFault, string>> = {
+const messageFor: Partial<Record<IdentityFaultKind, string>> = {
   unavailable: 'Amazon SES could not be reached or is overloaded. Retry later.',
   forbidden: 'Amazon SES did not accept the credentials of this service.',
   empty: 'Amazon SES returned an unusable response. Retry later.',
 }
 
-const asIdentityError = (error: unknown): IdentityError => {
-  if (error instanceof IdentityError) return error
+const asIdentityFault = (error: unknown): IdentityFault => {
+  if (error instanceof IdentityFault) return error
   const kind = kindOf(error as SdkError)
-  return new IdentityError(kind, messageFor[kind] ?? (error as Error).message, { cause: error })
+  return new IdentityFault(kind, messageFor[kind] ?? (error as Error).message, { cause: error })
 }
 
 const isNamed = (error: unknown, name: string): boolean => (error as Error | undefined)?.name === name
@@ -69,11 +69,11 @@ export const makeSesIdentities = (needs: Needs): DomainIdentities => {
     work: (client: SESv2Client, sdk: Awaited<ReturnType<typeof loadSesSdk>>) => Promise<T>,
   ): Promise<T> => {
     assertNotInTransaction('a call to Amazon SES')
-    if (!(await turns.acquire())) throw new IdentityError('unavailable', messageFor.unavailable as string)
+    if (!(await turns.acquire())) throw new IdentityFault('unavailable', messageFor.unavailable as string)
     try {
       return await work(await clients.clientFor(region), await loadSesSdk())
     } catch (error) {
-      throw asIdentityError(error)
+      throw asIdentityFault(error)
     } finally {
       turns.release()
     }
@@ -138,7 +138,7 @@ export const makeSesIdentities = (needs: Needs): DomainIdentities => {
       call(region, async (client, { GetEmailIdentityCommand }): Promise<IdentityState | undefined> => {
         try {
           const { DkimAttributes } = await client.send(new GetEmailIdentityCommand({ EmailIdentity: name }))
-          if (!DkimAttributes?.Status) throw new IdentityError('empty', messageFor.empty as string)
+          if (!DkimAttributes?.Status) throw new IdentityFault('empty', messageFor.empty as string)
           return { dkim: DkimAttributes.Status as IdentityState['dkim'], selectors: DkimAttributes.Tokens ?? [] }
         } catch (error) {
           if (isNamed(error, 'NotFoundException')) return undefined

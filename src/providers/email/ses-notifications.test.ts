@@ -1,10 +1,10 @@
 import { createSign } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { movableClock } from '../../ground/clock.ts'
-import { newId } from '../../ground/ids.ts'
-import { silentLog } from '../../ground/log.ts'
-import { BadSignature } from '../bad-signature.ts'
-import { type Signer, selfSigned } from './harness.ts'
+import { type Signer, selfSigned } from '../../../test/providers/email.ts'
+import { movableClock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { silentLog } from '../../platform/ground/log.ts'
+import { SignatureFault } from '../bad-signature.ts'
 import { makeSesIntake } from './ses-notifications.ts'
 import { snsAddress } from './sns.ts'
 
@@ -128,11 +128,11 @@ describe('an SNS message', () => {
       { SignatureVersion: '1' },
     ]
     for (const change of changes) {
-      await expect(take({ ...good, ...change })).rejects.toThrow(BadSignature)
+      await expect(take({ ...good, ...change })).rejects.toThrow(SignatureFault)
     }
     const { Subject: _, ...without } = good
-    await expect(take(without)).rejects.toThrow(BadSignature)
-    await expect(take(signed(notification(delivery), '2', otherSigner.key))).rejects.toThrow(BadSignature)
+    await expect(take(without)).rejects.toThrow(SignatureFault)
+    await expect(take(signed(notification(delivery), '2', otherSigner.key))).rejects.toThrow(SignatureFault)
     expect((await take(good)).kind).toBe('notification')
   })
 
@@ -140,9 +140,9 @@ describe('an SNS message', () => {
     const { take, fetched, confirmed } = intakeWith()
     const other = 'arn:aws:sns:eu-west-1:999999999999:ses-events'
     for (const fields of [notification(delivery, { TopicArn: other }), confirmation({ TopicArn: other })]) {
-      await expect(take(signed(fields))).rejects.toThrow(BadSignature)
+      await expect(take(signed(fields))).rejects.toThrow(SignatureFault)
     }
-    await expect(intakeWith({ topics: [] }).take(signed(notification(delivery)))).rejects.toThrow(BadSignature)
+    await expect(intakeWith({ topics: [] }).take(signed(notification(delivery)))).rejects.toThrow(SignatureFault)
     expect([fetched, confirmed]).toEqual([[], []])
   })
 
@@ -164,7 +164,7 @@ describe('an SNS message', () => {
     'a.pem',
   ])('is rejected with a certificate at %s, which is not fetched', async (url) => {
     const { take, fetched } = intakeWith()
-    await expect(take(signed(notification(delivery, { SigningCertURL: url })))).rejects.toThrow(BadSignature)
+    await expect(take(signed(notification(delivery, { SigningCertURL: url })))).rejects.toThrow(SignatureFault)
     expect(fetched).toEqual([])
   })
 
@@ -178,7 +178,7 @@ describe('an SNS message', () => {
     const early = { millis: () => Date.now() - 86_400_000 * 2, now: () => new Date(0) }
     await expect(intakeWith({ clock: early }).take(message)).rejects.toThrow('expired or not yet valid')
     await expect(intakeWith({ fetchCertificate: async () => 'not a certificate' }).take(message)).rejects.toThrow(
-      BadSignature,
+      SignatureFault,
     )
   })
 
@@ -191,7 +191,7 @@ describe('an SNS message', () => {
     const { take } = intakeWith({ fetchCertificate })
     const message = signed(notification(delivery))
     const fault = await take(message).catch((error: unknown) => error)
-    expect(fault).not.toBeInstanceOf(BadSignature)
+    expect(fault).not.toBeInstanceOf(SignatureFault)
     expect(fault).toMatchObject({ message: 'no network' })
     reachable = true
     expect((await take(message)).kind).toBe('notification')
@@ -214,10 +214,10 @@ describe('an SNS message', () => {
   test('is rejected when the body is not an SNS message', async () => {
     const { intake, fetched } = intakeWith()
     for (const body of ['', '{', 'null', '[]', '{}', '"a"', '{"Type":"Notification"}', '{"__proto__":{}}']) {
-      await expect(intake.take(body)).rejects.toThrow(BadSignature)
+      await expect(intake.take(body)).rejects.toThrow(SignatureFault)
     }
     await expect(intake.take(JSON.stringify({ ...signed(notification('a')), Message: 5 }))).rejects.toThrow(
-      BadSignature,
+      SignatureFault,
     )
     expect(fetched).toEqual([])
   })
@@ -237,7 +237,7 @@ describe('a subscription', () => {
     ]) {
       expect(await take(signed(confirmation({ SubscribeURL })))).toEqual({ kind: 'ignored' })
     }
-    await expect(take({ ...signed(good), SubscribeURL: `${good.SubscribeURL}&x=1` })).rejects.toThrow(BadSignature)
+    await expect(take({ ...signed(good), SubscribeURL: `${good.SubscribeURL}&x=1` })).rejects.toThrow(SignatureFault)
     expect(confirmed).toHaveLength(1)
   })
 

@@ -1,10 +1,9 @@
 /** Parses notifications of Amazon SES that arrive through SNS, in both SES formats. */
 import { z } from 'zod'
-import { isId, isSentId } from '../../ground/ids.ts'
+import { isId, isSentId } from '../../platform/ground/ids.ts'
 import type { Report } from '../handover.ts'
 import { orgHeader, sesTags } from './ses.ts'
-import type { SnsMessage } from './sns.ts'
-import { makeSnsIntake, type SnsIntake, type SnsIntakeNeeds } from './sns-intake.ts'
+import { firstTime, makeSnsIntake, parseShape, type SnsIntake, type SnsIntakeNeeds } from './sns-intake.ts'
 
 export type SesNotification = {
   /** The same for every delivery of one notification. */
@@ -58,11 +57,6 @@ type SesEvent = z.output<typeof SesEvent>
 
 /** The address in `Name <a@b>` or `a@b`. */
 const bareAddress = (address: string): string => /<([^<>]+)>\s*$/.exec(address)?.[1] ?? address.trim()
-
-const firstValidDate = (...texts: (string | undefined)[]): Date => {
-  const valid = texts.find((text) => text !== undefined && !Number.isNaN(Date.parse(text)))
-  return new Date(valid ?? 0)
-}
 
 type UndatedReport = Omit<Report, 'at'> & { timestamp: string | undefined }
 
@@ -137,19 +131,10 @@ const messageOf = (event: SesEvent): { orgId: string; messageId: string } | unde
   return isId('org', orgId) && isSentId(messageId) ? { orgId, messageId } : undefined
 }
 
-const parseEvent = (text: string): SesEvent | undefined => {
-  try {
-    return SesEvent.safeParse(JSON.parse(text)).data
-  } catch {
-    return undefined
-  }
-}
-
 /** Ignores mail that this service did not send, events that change nothing, and unknown formats. */
-export const parseSesNotification = (message: SnsMessage): SesNotification | 'ignored' => {
-  const event = parseEvent(message.Message)
-  const undated = event && reportReaders.get(event.eventType ?? event.notificationType ?? '')?.(event)
-  const ids = event && messageOf(event)
+export const parseSesNotification = parseShape(SesEvent, (event, message): SesNotification | 'ignored' => {
+  const undated = reportReaders.get(event.eventType ?? event.notificationType ?? '')?.(event)
+  const ids = messageOf(event)
   if (!undated || !ids || undated.recipients.length === 0) return 'ignored'
   const { timestamp, ...report } = undated
   return {
@@ -158,10 +143,10 @@ export const parseSesNotification = (message: SnsMessage): SesNotification | 'ig
     report: {
       ...report,
       recipients: report.recipients.map(bareAddress),
-      at: firstValidDate(timestamp, message.Timestamp, event.mail.timestamp),
+      at: firstTime(timestamp, message.Timestamp, event.mail.timestamp),
     },
   }
-}
+})
 
 export type SesIntake = SnsIntake<SesNotification>
 

@@ -1,7 +1,6 @@
 /** Parses the notifications of Amazon SES about received email, which arrive through SNS. */
 import { z } from 'zod'
-import type { SnsMessage } from './sns.ts'
-import { makeSnsIntake, type SnsIntake, type SnsIntakeNeeds } from './sns-intake.ts'
+import { firstTime, makeSnsIntake, parseShape, type SnsIntake, type SnsIntakeNeeds } from './sns-intake.ts'
 
 export type SesReceived = {
   recipients: string[]
@@ -39,20 +38,8 @@ const ReceivedNotification = z.object({
   content: z.string().nullish(),
 })
 
-const parsePayload = (text: string): z.output<typeof ReceivedNotification> | undefined => {
-  try {
-    return ReceivedNotification.safeParse(JSON.parse(text)).data
-  } catch {
-    return undefined
-  }
-}
-
-const parse = (message: SnsMessage): SesReceived | 'ignored' => {
-  const payload = parsePayload(message.Message)
-  if (!payload) return 'ignored'
-  const { mail, receipt, content } = payload
+const parse = parseShape(ReceivedNotification, ({ mail, receipt, content }, message): SesReceived => {
   const { from = [], to = [], cc = [], subject = null, messageId = null } = mail.commonHeaders
-  const instants = [receipt.timestamp, message.Timestamp].map((text) => new Date(text ?? ''))
   return {
     recipients: receipt.recipients,
     raw: content
@@ -60,9 +47,9 @@ const parse = (message: SnsMessage): SesReceived | 'ignored' => {
       : undefined,
     headers: { from: from[0] ?? mail.source ?? '', to, cc, subject, messageId },
     spamVerdict: receipt.spamVerdict?.status.toLowerCase() ?? null,
-    at: instants.find((instant) => !Number.isNaN(instant.getTime())) ?? new Date(0),
+    at: firstTime(receipt.timestamp, message.Timestamp),
   }
-}
+})
 
 export type SesReceivedIntake = SnsIntake<SesReceived>
 

@@ -7,8 +7,8 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { domainClient } from '../../../test/clients/domain-client.ts'
 import { keyClient } from '../../../test/clients/key-client.ts'
 import { mail as apiMail, mailer } from '../../../test/clients/mailer.ts'
+import { faultOf, testMail, to } from '../../../test/providers/email.ts'
 import { testService } from '../../../test/service/service.ts'
-import { faultOf, testMail, to } from './harness.ts'
 import { makeSesProvider } from './ses.ts'
 
 type Sent = {

@@ -1,7 +1,7 @@
 /** Sends mail through Amazon SES, in the region of its sending domain. */
 import { createHash } from 'node:crypto'
 import { makeAwsFault, unconfirmedBy } from '../aws-faults.ts'
-import { HandoverError } from '../handover.ts'
+import { HandoverFault } from '../handover.ts'
 import { composeMime, mailEnvelopeOf, wireAddress } from './compose-mime.ts'
 import type { Address, EmailProvider, Mail } from './email-provider.ts'
 import { isAwsRegion, loadSesSdk, makeSesClients, type SesConnection } from './ses-client.ts'
@@ -89,7 +89,7 @@ export const makeSesProvider = (needs: Needs): EmailProvider => {
         ...(set !== undefined && { ConfigurationSetName: set }),
       }),
     )
-    if (!MessageId) throw new HandoverError('uncertain', name, unconfirmedBy(title))
+    if (!MessageId) throw new HandoverFault('uncertain', name, unconfirmedBy(title))
     return MessageId
   }
 
@@ -97,7 +97,7 @@ export const makeSesProvider = (needs: Needs): EmailProvider => {
     name,
     send: async (mail) => {
       if (mailEnvelopeOf(mail).needsUtf8) {
-        throw new HandoverError(
+        throw new HandoverFault(
           'refused',
           name,
           'Amazon SES does not accept addresses with a local part that is not ASCII.',

@@ -1,5 +1,5 @@
 /** Simulator addresses, which produce a chosen outcome, and simulated sends in test mode. */
-import { newId } from '../../ground/ids.ts'
+import { newId } from '../../platform/ground/ids.ts'
 import type { Handover, Report } from '../handover.ts'
 import type { Mail } from './email-provider.ts'
 import { recipientsOf } from './stored-mail.ts'

@@ -1,5 +1,5 @@
 /** Maps SMTP replies and connection errors to handover faults and bounce reports. */
-import type { HandoverFault, Report } from '../handover.ts'
+import type { HandoverFaultKind, Report } from '../handover.ts'
 
 /** An error of nodemailer. */
 export type SmtpError = Error & {
@@ -14,7 +14,7 @@ export type SmtpError = Error & {
 /** A reply to RCPT TO. */
 export type RecipientError = SmtpError & { recipient?: string }
 
-export type SmtpFault = { kind: HandoverFault; message: string }
+export type SmtpFault = { kind: HandoverFaultKind; message: string }
 
 /** Replies about the session, not about the message. Another relay may accept the message. */
 const sessionCodes = new Set([503, 530, 534, 535, 538])
@@ -28,7 +28,7 @@ const storageFull = /\b4\.(2\.2|3\.1)\b|\b(disk|storage|mailbox|space)\b/i
 const isThrottling = (code: number, text: string): boolean =>
   possibleThrottlingCodes.has(code) && throttling.test(text) && !storageFull.test(text)
 
-const classifyReply = (code: number, text: string): HandoverFault => {
+const classifyReply = (code: number, text: string): HandoverFaultKind => {
   if (code >= 500) return sessionCodes.has(code) ? 'unavailable' : 'refused'
   return isThrottling(code, text) ? 'throttled' : 'unavailable'
 }

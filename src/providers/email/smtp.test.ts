@@ -4,9 +4,9 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import PostalMime from 'postal-mime'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../ground/clock.ts'
-import { silentLog } from '../../ground/log.ts'
-import { dkimKeys, faultOf, type Signer, selfSigned, testMail, to } from './harness.ts'
+import { dkimKeys, faultOf, type Signer, selfSigned, testMail, to } from '../../../test/providers/email.ts'
+import { systemClock } from '../../platform/ground/clock.ts'
+import { silentLog } from '../../platform/ground/log.ts'
 import { makeSmtpProvider, type SmtpTimeouts } from './smtp.ts'
 
 type ReceivedMail = {

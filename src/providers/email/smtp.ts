@@ -1,10 +1,10 @@
 /** Sends mail through a relay over a pool of SMTP connections. */
 import { Readable } from 'node:stream'
 import { createTransport } from 'nodemailer'
-import type { Clock } from '../../ground/clock.ts'
-import type { Log } from '../../ground/log.ts'
-import { parseSmtpUrl, type SmtpRelay } from '../../ground/smtp-url.ts'
-import { type Handover, HandoverError } from '../handover.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { parseSmtpUrl, type SmtpRelay } from '../../platform/ground/smtp-url.ts'
+import { type Handover, HandoverFault } from '../handover.ts'
 import { chunksOf } from './chunks.ts'
 import { composeMime, type MailEnvelope, mailEnvelopeOf } from './compose-mime.ts'
 import { signDkim } from './dkim.ts'
@@ -113,14 +113,14 @@ export const makeSmtpProvider = ({ url, poolSize, clock, log, timeouts = default
   const inFlight = new Set<Promise<unknown>>()
   let closed = false
 
-  const handoverError = (error: unknown, attempt?: Attempt, envelope?: MailEnvelope): HandoverError => {
-    if (error instanceof HandoverError) return error
+  const handoverError = (error: unknown, attempt?: Attempt, envelope?: MailEnvelope): HandoverFault => {
+    if (error instanceof HandoverFault) return error
     const { kind, message } = classifySmtpError(error as SmtpError, attempt?.body?.readableEnded === true)
     const { rejectedErrors = [] } = error as { rejectedErrors?: RecipientError[] }
     const refusedRecipients = rejectedErrors
       .filter(isRefusedForGood)
       .flatMap(({ recipient = '' }) => envelope?.to.get(recipient) ?? [])
-    return new HandoverError(kind, name, message, { cause: error, refusedRecipients })
+    return new HandoverFault(kind, name, message, { cause: error, refusedRecipients })
   }
 
   const composeSigned = async (mail: Mail): Promise<Buffer> => {
@@ -131,7 +131,7 @@ export const makeSmtpProvider = ({ url, poolSize, clock, log, timeouts = default
   const requireUtf8 = async (): Promise<void> => {
     if (utf8 === undefined) await transport.verify()
     if (utf8) return
-    throw new HandoverError('refused', name, 'The mail relay does not support SMTPUTF8, which this address requires.')
+    throw new HandoverFault('refused', name, 'The mail relay does not support SMTPUTF8, which this address requires.')
   }
 
   const transmit = async (attempt: Attempt, { from, to, needsUtf8 }: MailEnvelope) => {
@@ -157,12 +157,12 @@ export const makeSmtpProvider = ({ url, poolSize, clock, log, timeouts = default
   }
 
   const handOver = async (mail: Mail): Promise<Handover> => {
-    if (closed) throw new HandoverError('unavailable', name, 'The service is stopping.')
+    if (closed) throw new HandoverFault('unavailable', name, 'The service is stopping.')
     const attempt: Attempt = { raw: await composeSigned(mail), body: undefined, abandoned: false }
     const envelope = mailEnvelopeOf(mail)
     attempts.set(attempt.raw, attempt)
     if (!(await connections.acquire())) {
-      throw new HandoverError('throttled', name, 'All connections to the mail relay are busy.')
+      throw new HandoverFault('throttled', name, 'All connections to the mail relay are busy.')
     }
     const work = transmit(attempt, envelope)
     // The connection stays busy until the transmission ends, even if the deadline has passed.

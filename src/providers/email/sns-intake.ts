@@ -1,12 +1,13 @@
 /** Receives SNS messages: verifies them, confirms subscriptions, and passes notifications to a parser. */
-import type { Clock } from '../../ground/clock.ts'
-import type { Log } from '../../ground/log.ts'
+import type { z } from 'zod'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import { type FetchText, fetchFromSns, makeSnsReader, type SnsMessage, snsAddress } from './sns.ts'
 
 export type SnsResult<T> = { kind: 'notification'; notifications: T[] } | { kind: 'confirmed' } | { kind: 'ignored' }
 
 export interface SnsIntake<T> {
-  /** Throws BadSignature when the message is not from one of our topics. After any other error, SNS should redeliver. */
+  /** Throws SignatureFault when the message is not from one of our topics. After any other error, SNS should redeliver. */
   take(notification: unknown): Promise<SnsResult<T>>
 }
 
@@ -19,10 +20,31 @@ export type SnsIntakeNeeds = {
   confirm?: FetchText
 }
 
-export const makeSnsIntake = <T>(
-  needs: SnsIntakeNeeds,
-  parse: (message: SnsMessage) => T | 'ignored',
-): SnsIntake<T> => {
+export type ParseSns<T> = (message: SnsMessage) => T | 'ignored'
+
+const payloadOf = <P>(shape: z.ZodType<P>, text: string): P | undefined => {
+  try {
+    return shape.safeParse(JSON.parse(text)).data
+  } catch {
+    return undefined
+  }
+}
+
+/** Parses notifications whose content has this shape, and ignores all others. */
+export const parseShape =
+  <P, T>(shape: z.ZodType<P>, parse: (payload: P, message: SnsMessage) => T | 'ignored'): ParseSns<T> =>
+  (message) => {
+    const payload = payloadOf(shape, message.Message)
+    return payload === undefined ? 'ignored' : parse(payload, message)
+  }
+
+/** The first of these times that is one. They are texts, or milliseconds since 1970. */
+export const firstTime = (...times: (string | number | undefined)[]): Date => {
+  const instants = times.map((time) => new Date(time ?? Number.NaN))
+  return instants.find((instant) => !Number.isNaN(instant.getTime())) ?? new Date(0)
+}
+
+export const makeSnsIntake = <T>(needs: SnsIntakeNeeds, parse: ParseSns<T>): SnsIntake<T> => {
   const { topics, clock, log, fetchCertificate = fetchFromSns, confirm = fetchFromSns } = needs
   const read = makeSnsReader({ topics, fetchCertificate, clock })
 

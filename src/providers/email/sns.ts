@@ -2,8 +2,8 @@
 import { verify, X509Certificate } from 'node:crypto'
 import { request } from 'undici'
 import { z } from 'zod'
-import type { Clock } from '../../ground/clock.ts'
-import { BadSignature } from '../bad-signature.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { SignatureFault } from '../bad-signature.ts'
 
 const text = z.string().max(262_144)
 
@@ -55,7 +55,7 @@ export const snsAddress = (address: string): URL | undefined => {
 export type FetchText = (url: string) => Promise<string>
 
 /** SNS responded with a client error: nothing exists at that URL. */
-export class SnsNotFound extends Error {}
+export class SnsNotFoundFault extends Error {}
 
 /** Fetches a short text from SNS. Does not follow redirects. */
 export const fetchFromSns: FetchText = async (url) => {
@@ -66,7 +66,7 @@ export const fetchFromSns: FetchText = async (url) => {
     if (read.length > 65_536) throw new Error('response from SNS is too large')
   }
   if (statusCode >= 400 && statusCode < 500 && statusCode !== 429)
-    throw new SnsNotFound(`SNS responded with ${statusCode}`)
+    throw new SnsNotFoundFault(`SNS responded with ${statusCode}`)
   if (statusCode !== 200) throw new Error(`SNS responded with ${statusCode}`)
   return read
 }
@@ -84,11 +84,11 @@ const makeCertificates = (fetchCertificate: FetchText) => {
         try {
           return new X509Certificate(pem)
         } catch (cause) {
-          throw new BadSignature('certificate cannot be parsed', { cause })
+          throw new SignatureFault('certificate cannot be parsed', { cause })
         }
       },
       (cause) => {
-        throw cause instanceof SnsNotFound ? new BadSignature('certificate does not exist', { cause }) : cause
+        throw cause instanceof SnsNotFoundFault ? new SignatureFault('certificate does not exist', { cause }) : cause
       },
     )
     cache.set(url, fetched)
@@ -103,7 +103,7 @@ const makeCertificates = (fetchCertificate: FetchText) => {
 type Needs = { topics: readonly string[]; fetchCertificate: FetchText; clock: Clock }
 
 /**
- * Verifies a message that was parsed from JSON. Throws BadSignature when verification fails, and any other error when it could not
+ * Verifies a message that was parsed from JSON. Throws SignatureFault when verification fails, and any other error when it could not
  * be completed.
  */
 export const makeSnsReader = ({ topics, fetchCertificate, clock }: Needs) => {
@@ -111,15 +111,15 @@ export const makeSnsReader = ({ topics, fetchCertificate, clock }: Needs) => {
 
   return async (notification: unknown): Promise<SnsMessage> => {
     const { data: message } = SnsMessage.safeParse(notification)
-    if (!message) throw new BadSignature('body is not an SNS message')
+    if (!message) throw new SignatureFault('body is not an SNS message')
     // Checked before the certificate is fetched. The signature alone is not enough: SNS signs everyone's topics.
-    if (!topics.includes(message.TopicArn)) throw new BadSignature('topic is not configured')
+    if (!topics.includes(message.TopicArn)) throw new SignatureFault('topic is not configured')
     const url = snsAddress(message.SigningCertURL)
-    if (!url?.pathname.endsWith('.pem')) throw new BadSignature('certificate URL is not at SNS')
+    if (!url?.pathname.endsWith('.pem')) throw new SignatureFault('certificate URL is not at SNS')
     const certificate = await certificateAt(`${url.origin}${url.pathname}`)
     const now = clock.millis()
     if (now < Date.parse(certificate.validFrom) || now > Date.parse(certificate.validTo)) {
-      throw new BadSignature('certificate is expired or not yet valid')
+      throw new SignatureFault('certificate is expired or not yet valid')
     }
     const hash = message.SignatureVersion === '1' ? 'sha1' : 'sha256'
     const signature = Buffer.from(message.Signature, 'base64')
@@ -127,7 +127,7 @@ export const makeSnsReader = ({ topics, fetchCertificate, clock }: Needs) => {
     const isValid =
       publicKey.asymmetricKeyType === 'rsa' &&
       verify(hash, Buffer.from(canonicalText(message), 'utf8'), publicKey, signature)
-    if (!isValid) throw new BadSignature('signature does not match')
+    if (!isValid) throw new SignatureFault('signature does not match')
     return message
   }
 }

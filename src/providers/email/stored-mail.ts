@@ -1,6 +1,6 @@
 /** Converts a mail to JSON for the outbox and back. The DKIM key is not stored. */
-import { iso } from '../../ground/instant.ts'
-import { nonEmpty } from '../../ground/non-empty.ts'
+import { iso } from '../../platform/ground/instant.ts'
+import { nonEmpty } from '../../platform/ground/non-empty.ts'
 import type { Attachment, Mail } from './email-provider.ts'
 
 /** Fields that most mails do not set. */

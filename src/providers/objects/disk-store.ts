@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, link, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type ObjectStore, ObjectStoreFault, ObjectTooLarge } from './object-store.ts'
+import { type ObjectStore, ObjectStoreFault, TooLargeFault } from './object-store.ts'
 
 /** Starts with a dot, so it is not listed. */
 const unfinishedFolder = '.unfinished'
@@ -12,7 +12,7 @@ const codeOf = (error: unknown): string => String((error as NodeJS.ErrnoExceptio
 
 /** Without the path, which is nobody's business but the operator's. */
 export const diskFault = (error: unknown): Error => {
-  if (error instanceof ObjectStoreFault || error instanceof ObjectTooLarge) return error
+  if (error instanceof ObjectStoreFault || error instanceof TooLargeFault) return error
   const code = codeOf(error)
   const full = code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG'
   return new ObjectStoreFault(`the folder could not be used (${code || (error as Error).name})`, full)
@@ -106,7 +106,7 @@ export const makeDiskStore = ({ folder }: { folder: string }): ObjectStore => {
     get: async (name, maxBytes) => {
       const size = await sizeOf(name)
       if (size === undefined) return undefined
-      if (size > maxBytes) throw new ObjectTooLarge(`the object has more than ${maxBytes} bytes`)
+      if (size > maxBytes) throw new TooLargeFault(`the object has more than ${maxBytes} bytes`)
       return orAbsent(() => readFile(pathOf(name)))
     },
     read: async (name, range) => {

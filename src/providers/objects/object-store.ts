@@ -12,7 +12,7 @@ export interface ObjectStore {
    * stored. Returns false if there is one already, which is never replaced. A fault of the content is thrown unchanged.
    */
   write(name: string, content: AsyncIterable<Buffer>): Promise<boolean>
-  /** Returns undefined if there is no such object. Throws `ObjectTooLarge` without reading all of a larger one. */
+  /** Returns undefined if there is no such object. Throws `TooLargeFault` without reading all of a larger one. */
   get(name: string, maxBytes: number): Promise<Buffer | undefined>
   /** The content of an object, or a part of it, as fast as it is read. Undefined if there is no such object. */
   read(name: string, range?: ByteRange): Promise<Readable | undefined>
@@ -27,7 +27,7 @@ export interface ObjectStore {
   close(): void
 }
 
-export class ObjectTooLarge extends Error {}
+export class TooLargeFault extends Error {}
 
 /** The store could not be reached or did not do what it was asked. */
 export class ObjectStoreFault extends Error {

@@ -1,4 +1,4 @@
-import { parseObjectUrl } from '../../ground/object-url.ts'
+import { parseObjectUrl } from '../../platform/ground/object-url.ts'
 import { makeDiskStore } from './disk-store.ts'
 import type { ObjectStore } from './object-store.ts'
 import { makeS3Store } from './s3-store.ts'

@@ -1,5 +1,6 @@
 /** Uploads of objects whose size is not known beforehand, part by part. */
 import type { CompletedPart, S3Client } from '@aws-sdk/client-s3'
+import { megabyte } from '../../platform/ground/units.ts'
 
 type Needs = {
   sdk: () => Promise<typeof import('@aws-sdk/client-s3')>
@@ -10,8 +11,6 @@ type Needs = {
   faultless: <T>(work: () => Promise<T>) => Promise<T>
   unlessPresent: (work: () => Promise<unknown>) => Promise<boolean>
 }
-
-const megabyte = 1_048_576
 
 /** An object has at most 10,000 parts. With larger ones at the end, it can have 300 GB. */
 const partSize = (part: number): number => (part <= 5_000 ? 8 : 64) * megabyte

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { s3Credentials, startS3Server } from '../../../test/servers/s3.ts'
-import { ObjectStoreFault, ObjectTooLarge } from './object-store.ts'
+import { ObjectStoreFault, TooLargeFault } from './object-store.ts'
 import { makeS3Store } from './s3-store.ts'
 
 const s3 = await startS3Server()
@@ -32,7 +32,7 @@ test('An object is read back whole, unless it is absent or too large', async () 
   expect(await store.get('one', 3)).toEqual(Buffer.from([0, 255, 10]))
   expect(await store.get('empty', 0)).toEqual(Buffer.alloc(0))
   expect(await store.get('two', 3)).toBeUndefined()
-  await expect(store.get('one', 2)).rejects.toThrow(ObjectTooLarge)
+  await expect(store.get('one', 2)).rejects.toThrow(TooLargeFault)
 })
 
 test('Names are listed in order over all pages, only those with the prefix', async () => {

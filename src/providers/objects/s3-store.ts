@@ -1,8 +1,8 @@
 /** An object store that speaks the API of Amazon S3. Buckets are part of the path, as most other stores require. */
 import type { Readable } from 'node:stream'
 import type { GetObjectCommandOutput, S3Client, S3ClientConfig } from '@aws-sdk/client-s3'
-import type { ObjectPlace } from '../../ground/object-url.ts'
-import { type ObjectStore, ObjectStoreFault, ObjectTooLarge } from './object-store.ts'
+import type { ObjectPlace } from '../../platform/ground/object-url.ts'
+import { type ObjectStore, ObjectStoreFault, TooLargeFault } from './object-store.ts'
 import { makePartUploads } from './part-uploads.ts'
 
 /** Loaded with the first use, because the SDK is large and most processes never use it. */
@@ -28,7 +28,7 @@ const fullNames = new Set(['QuotaExceeded', 'XMinioStorageFull', 'EntityTooLarge
 
 /** Without the other fields of the error, which can quote the signed request. */
 const faultOf = (error: unknown): Error => {
-  if (error instanceof ObjectTooLarge || error instanceof ObjectStoreFault) return error
+  if (error instanceof TooLargeFault || error instanceof ObjectStoreFault) return error
   const { name, message } = error as Error
   const status = statusOf(error)
   const full = status === 507 || fullNames.has(name)
@@ -40,7 +40,7 @@ const readBody = async ({ Body }: GetObjectCommandOutput, maxBytes: number): Pro
   let bytes = 0
   for await (const chunk of (Body ?? []) as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > maxBytes) throw new ObjectTooLarge(`the object has more than ${maxBytes} bytes`)
+    if (bytes > maxBytes) throw new TooLargeFault(`the object has more than ${maxBytes} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -2,14 +2,14 @@
  * Stores the newest messages sent through the local providers, for developers and tests to read. Sends do not wait for
  * it: entries are written together shortly after, and a process that is killed loses those it has not written.
  */
-import { makeStepBatcher } from '../../db/batch.ts'
-import { insertWithRetry } from '../../db/outage.ts'
-import type { Db } from '../../db/pool.ts'
-import type { Channel } from '../../ground/channel.ts'
-import { startSlices } from '../../ground/event-loop-turns.ts'
-import { iso } from '../../ground/instant.ts'
-import type { Log } from '../../ground/log.ts'
-import type { MaybePromise } from '../../ground/maybe-promise.ts'
+import { makeStepBatcher } from '../../platform/db/batch.ts'
+import { insertWithRetry } from '../../platform/db/outage.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
+import { startSlices } from '../../platform/ground/event-loop-turns.ts'
+import { iso } from '../../platform/ground/instant.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
 import { insertOutboxEntries, separator, trimOutbox } from './store.ts'
 
 export type NewOutboxEntry = {

@@ -1,5 +1,5 @@
-import { statement } from '../../db/statement.ts'
-import type { Channel } from '../../ground/channel.ts'
+import { statement } from '../../platform/db/statement.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
 
 export type OutboxRow = {
   id: string

@@ -1,8 +1,9 @@
 /** Payments on this machine, for development: pages of this service take the place of Stripe's, and nobody pays. */
 import { hkdfSync } from 'node:crypto'
-import type { Clock } from '../../ground/clock.ts'
-import type { Vault } from '../../ground/crypto.ts'
-import { newId } from '../../ground/ids.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Vault } from '../../platform/ground/crypto.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { dayMs } from '../../platform/ground/units.ts'
 import { type PaidPlan, type PaymentProvider, paidPlans } from './payment-provider.ts'
 import { makeReadCallback } from './stripe-events.ts'
 
@@ -26,7 +27,6 @@ export interface LocalPayments extends PaymentProvider {
   sign(event: PlayedEvent): Promise<{ body: Buffer; signature: string }>
 }
 
-const dayMs = 86_400_000
 const periodMs = 30 * dayMs
 const context = 'local payments page'
 const pricePrefix = 'price_local_'

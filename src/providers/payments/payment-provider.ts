@@ -47,7 +47,7 @@ export interface PaymentProvider {
   startCheckout(order: Order): Promise<string>
   /** Returns the page for cards, invoices and cancellation. */
   openPortal(payer: Payer): Promise<{ url: string; customerId: string }>
-  /** Throws BadSignature unless the provider signed these bytes a short time ago. */
+  /** Throws SignatureFault unless the provider signed these bytes a short time ago. */
   readCallback(body: Buffer, signature: string | undefined): Promise<PaymentEvent>
   /** Undefined for a payment method that is not a card. */
   findCard(paymentMethodId: string): Promise<Card | undefined>

@@ -1,7 +1,7 @@
 /** Verifies and reads the events of Stripe. The local provider signs events of the same form. */
 import type Stripe from 'stripe'
-import type { Clock } from '../../ground/clock.ts'
-import { BadSignature } from '../bad-signature.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { SignatureFault } from '../bad-signature.ts'
 import type { PaidPlan, PaymentEvent, Subscription, SubscriptionStatus } from './payment-provider.ts'
 import { PaymentFault } from './payment-provider.ts'
 
@@ -116,8 +116,8 @@ export const makeReadCallback =
       if (!(signedAt * 1_000 - now <= toleranceSeconds * 1_000)) throw new Error('the signature is from the future')
       event = stripe.webhooks.constructEvent(body, signature ?? '', secret, toleranceSeconds, undefined, now)
     } catch (error) {
-      throw new BadSignature((error as Error).message.split('\n', 1)[0] as string, { cause: error })
+      throw new SignatureFault((error as Error).message.split('\n', 1)[0] as string, { cause: error })
     }
-    if (!isEvent(event)) throw new BadSignature('the body is not an event')
+    if (!isEvent(event)) throw new SignatureFault('the body is not an event')
     return eventOf(event, planOf)
   }

@@ -1,7 +1,7 @@
 /** Payments through Stripe: its checkout, its portal, and its events. */
 import Stripe from 'stripe'
-import type { Clock } from '../../ground/clock.ts'
-import type { StripeSettings } from '../../ground/config/config.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { StripeSettings } from '../../platform/ground/config/config.ts'
 import { type Order, type PaidPlan, type Payer, PaymentFault, type PaymentProvider } from './payment-provider.ts'
 import { makeReadCallback } from './stripe-events.ts'
 

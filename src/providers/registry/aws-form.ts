@@ -1,11 +1,12 @@
 /** Fills in and submits a registration form of AWS End User Messaging. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FieldType, RegistrationFieldDefinition } from '@aws-sdk/client-pinpoint-sms-voice-v2'
-import type { Log } from '../../ground/log.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import type { AwsCalls } from '../aws-messaging.ts'
 import { missingFields, optionFor } from './aws-field-rules.ts'
 import { type FieldValue, fieldValuesOf, registrationTypes } from './aws-field-values.ts'
-import { type AwsCalls, isRefused } from './aws-registry-calls.ts'
-import { type RegistrationEntry, RegistryError, type Submitted } from './sms-registry.ts'
+import { isRefused } from './aws-registry-faults.ts'
+import { type RegistrationEntry, RegistryFault, type Submitted } from './sms-registry.ts'
 
 /** Fetches a file that a customer published. Undefined when it cannot be fetched. */
 export type FetchFile = (url: string) => Promise<Uint8Array | undefined>
@@ -48,7 +49,7 @@ export const makeAwsForm = ({ calls: { call }, log, fetchFile, wait = pause }: N
       } while (next !== undefined)
       return { list, fields: new Map(list.map((field) => [field.FieldPath ?? '', field])) }
     } catch (error) {
-      if (!(error instanceof RegistryError)) throw error
+      if (!(error instanceof RegistryFault)) throw error
       log.warn({ err: error, registration_id: entry.id }, 'registration form unreadable')
       return null
     }

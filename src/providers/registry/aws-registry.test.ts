@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { campaignOf, completeBrand } from '../../../test/clients/sender-client.ts'
 import { type EndUserMessaging, startEndUserMessaging } from '../../../test/servers/end-user-messaging.ts'
-import { silentLog } from '../../ground/log.ts'
+import { silentLog } from '../../platform/ground/log.ts'
 import { makeAwsRegistry } from './aws-registry.ts'
 import type { RegistrationEntry, SmsRegistry } from './sms-registry.ts'
 

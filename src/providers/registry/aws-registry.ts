@@ -1,12 +1,18 @@
 /** Registers senders with AWS End User Messaging. */
 import type { RegistrationInformation } from '@aws-sdk/client-pinpoint-sms-voice-v2'
-import type { Log } from '../../ground/log.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { type AwsMessagingNeeds, makeAwsCalls } from '../aws-messaging.ts'
 import { registrationTypes } from './aws-field-values.ts'
 import { type FetchFile, makeAwsForm } from './aws-form.ts'
-import { type AwsCallsNeeds, isNotFound, isRefused, makeAwsCalls } from './aws-registry-calls.ts'
-import { RegistryError, type RegistryReport, type SmsRegistry } from './sms-registry.ts'
+import { isNotFound, isRefused, registryFaultOf } from './aws-registry-faults.ts'
+import { RegistryFault, type RegistryReport, type SmsRegistry } from './sms-registry.ts'
 
-type Needs = AwsCallsNeeds & { log: Log; fetchFile: FetchFile; wait?: (milliseconds: number) => Promise<unknown> }
+type Needs = AwsMessagingNeeds & {
+  log: Log
+  fetchFile: FetchFile
+  wait?: (milliseconds: number) => Promise<unknown>
+  attempts?: number
+}
 
 const notThere: RegistryReport = {
   verdict: 'gone',
@@ -17,8 +23,9 @@ const notThere: RegistryReport = {
 /** The longest reason that a row stores. */
 const longestReason = 2_000
 
-export const makeAwsRegistry = ({ log, fetchFile, wait, ...connection }: Needs): SmsRegistry => {
-  const calls = makeAwsCalls(connection)
+export const makeAwsRegistry = ({ log, fetchFile, wait, attempts = 3, ...connection }: Needs): SmsRegistry => {
+  // Every call can be repeated: what creates something carries a token of its row.
+  const calls = makeAwsCalls(connection, attempts, registryFaultOf)
   const { call } = calls
   const form = makeAwsForm({ calls, log, fetchFile, ...(wait && { wait }) })
 
@@ -110,7 +117,7 @@ export const makeAwsRegistry = ({ log, fetchFile, wait, ...connection }: Needs):
           }),
         ),
       )
-      if (!RegistrationId) throw new RegistryError('unavailable', 'AWS End User Messaging returned no registration.')
+      if (!RegistrationId) throw new RegistryFault('unavailable', 'AWS End User Messaging returned no registration.')
       return RegistrationId
     },
     submit: async (entry, providerId) => {
@@ -151,7 +158,7 @@ export const makeAwsRegistry = ({ log, fetchFile, wait, ...connection }: Needs):
       )
       const { PhoneNumberId, PhoneNumber, Status = 'PENDING', NumberCapabilities = ['SMS'] } = number
       if (!PhoneNumberId || !PhoneNumber) {
-        throw new RegistryError('unavailable', 'AWS End User Messaging returned no number.')
+        throw new RegistryFault('unavailable', 'AWS End User Messaging returned no number.')
       }
       const capabilities = NumberCapabilities.map((capability) => capability.toLowerCase())
       return { providerId: PhoneNumberId, e164: PhoneNumber, status: Status, capabilities }

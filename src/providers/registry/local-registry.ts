@@ -3,15 +3,15 @@
  * at the next poll and rejects an incomplete one, unless the development tools make it report something else.
  */
 import { randomInt } from 'node:crypto'
-import type { Db } from '../../db/pool.ts'
-import type { Clock } from '../../ground/clock.ts'
-import type { Environment } from '../../ground/scope.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 import { missingInSimulation } from './simulated-fields.ts'
 import {
   type NumberRequest,
   type NumberType,
   type RegistrationEntry,
-  RegistryError,
+  RegistryFault,
   type RegistryReport,
   type SmsRegistry,
 } from './sms-registry.ts'
@@ -68,7 +68,7 @@ export const makeLocalRegistry = ({ db, clock }: Needs): SmsRegistry => {
     const rows = await db.rows(findSimulated, { ids: [wholeRegistry, id, submissionOf(id)] })
     const find = (key: string) => rows.find((row) => row.id === key)
     if ([find(wholeRegistry), find(id)].some((row) => row?.status === 'unreachable')) {
-      throw new RegistryError('unavailable', 'The registry is unreachable.')
+      throw new RegistryFault('unavailable', 'The registry is unreachable.')
     }
     return { set: find(id), received: find(submissionOf(id)) }
   }

@@ -1,5 +1,5 @@
 /** The interface between SMS senders and the registry that approves brands and campaigns and provides numbers. */
-import type { Environment } from '../../ground/scope.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 
 export type RegistrationFields = Readonly<Record<string, unknown>>
 
@@ -47,7 +47,7 @@ export type NumberRequest = {
 
 export type ProvisionedNumber = { providerId: string; e164: string; status: string; capabilities: string[] }
 
-/** Every function throws only RegistryError. */
+/** Every function throws only RegistryFault. */
 export interface SmsRegistry {
   readonly name: 'local' | 'aws'
   /** Opens a registration and returns its id. A repeated call for the same row returns the same id where possible. */
@@ -70,11 +70,11 @@ export interface SmsRegistry {
 }
 
 /** `unavailable`: a later attempt may succeed. `refused`: the registry rejected the request. */
-export class RegistryError extends Error {
+export class RegistryFault extends Error {
   readonly kind: 'unavailable' | 'refused'
 
   /** The message is shown to the caller, so it must not contain secrets. */
-  constructor(kind: RegistryError['kind'], message: string, options?: { cause?: unknown }) {
+  constructor(kind: RegistryFault['kind'], message: string, options?: { cause?: unknown }) {
     super(message, options)
     this.kind = kind
   }

@@ -1,5 +1,5 @@
 /** What the simulated registry was sent, and what the development tools make it report. */
-import { statement } from '../../db/statement.ts'
+import { statement } from '../../platform/db/statement.ts'
 
 /**
  * `submitted`, `approved`, `rejected` and `unreachable` are set by the development tools. `received` is a submission,

@@ -1,9 +1,8 @@
 /** Parses the events of AWS End User Messaging about sent messages, which arrive through SNS. */
 import { z } from 'zod'
-import { isId, isSentId } from '../../ground/ids.ts'
-import type { Log } from '../../ground/log.ts'
-import type { SnsMessage } from '../email/sns.ts'
-import { makeSnsIntake, type SnsIntake, type SnsIntakeNeeds } from '../email/sns-intake.ts'
+import { isId, isSentId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { firstTime, makeSnsIntake, parseShape, type SnsIntake, type SnsIntakeNeeds } from '../email/sns-intake.ts'
 import type { Report } from '../handover.ts'
 import { smsContext } from './aws-sms.ts'
 import { loggedToken, meaningOfToken, reportOfToken } from './status-tokens.ts'
@@ -32,14 +31,6 @@ const SmsEvent = z.object({
 
 type SmsEvent = z.output<typeof SmsEvent>
 
-const parseEvent = (text: string): SmsEvent | undefined => {
-  try {
-    return SmsEvent.safeParse(JSON.parse(text)).data
-  } catch {
-    return undefined
-  }
-}
-
 /** The message that the event is about. Undefined for messages that this service did not send. */
 const messageOf = ({ context }: SmsEvent): { orgId: string; messageId: string } | undefined => {
   const [orgId, messageId] = [context?.[smsContext.org], context?.[smsContext.message]]
@@ -47,21 +38,14 @@ const messageOf = ({ context }: SmsEvent): { orgId: string; messageId: string } 
   return isId('org', orgId) && isSentId(messageId) ? { orgId, messageId } : undefined
 }
 
-const timeOf = ({ eventTimestamp = Number.NaN }: SmsEvent, { Timestamp }: SnsMessage): Date => {
-  const instants = [new Date(eventTimestamp), new Date(Timestamp)]
-  return instants.find((instant) => !Number.isNaN(instant.getTime())) ?? new Date(0)
-}
-
 /** The type of the event is more precise than the status of the message, which has no kind. */
 const tokenOf = ({ eventType, messageStatus }: SmsEvent): string | undefined =>
   [eventType, messageStatus].find((text) => text !== undefined && meaningOfToken(text) !== undefined)
 
-const makeParse =
-  (log: Log) =>
-  (message: SnsMessage): SmsNotification | 'ignored' => {
-    const event = parseEvent(message.Message)
-    const ids = event && messageOf(event)
-    if (!event || !ids) return 'ignored'
+const makeParse = (log: Log) =>
+  parseShape(SmsEvent, (event, message): SmsNotification | 'ignored' => {
+    const ids = messageOf(event)
+    if (!ids) return 'ignored'
     const known = tokenOf(event)
     if (known === undefined) {
       const unknown = loggedToken(event.eventType ?? event.messageStatus ?? '')
@@ -70,8 +54,12 @@ const makeParse =
       log.warn(fields, 'unknown sms status token')
       return 'ignored'
     }
-    const report = reportOfToken(known, event.destinationPhoneNumber ?? '', timeOf(event, message))
+    const report = reportOfToken(
+      known,
+      event.destinationPhoneNumber ?? '',
+      firstTime(event.eventTimestamp, message.Timestamp),
+    )
     return report ? { notificationId: message.MessageId, ...ids, report } : 'ignored'
-  }
+  })
 
 export const makeSmsEventIntake = (needs: SnsIntakeNeeds): SmsEventIntake => makeSnsIntake(needs, makeParse(needs.log))

@@ -1,7 +1,6 @@
 /** Parses the messages from phones that AWS End User Messaging publishes to SNS. */
 import { z } from 'zod'
-import type { SnsMessage } from '../email/sns.ts'
-import { makeSnsIntake, type SnsIntake, type SnsIntakeNeeds } from '../email/sns-intake.ts'
+import { firstTime, makeSnsIntake, parseShape, type SnsIntake, type SnsIntakeNeeds } from '../email/sns-intake.ts'
 import type { InboundSms } from './sms-provider.ts'
 
 const number = z.string().min(1).max(100)
@@ -13,19 +12,9 @@ const TwoWaySms = z.object({
   inboundMessageId: z.string().min(1).max(200).optional(),
 })
 
-const parsePayload = (text: string): z.output<typeof TwoWaySms> | undefined => {
-  try {
-    return TwoWaySms.safeParse(JSON.parse(text)).data
-  } catch {
-    return undefined
-  }
-}
-
-const parse = (message: SnsMessage): InboundSms | 'ignored' => {
-  const payload = parsePayload(message.Message)
-  if (!payload) return 'ignored'
-  const published = new Date(message.Timestamp)
-  return {
+const parse = parseShape(
+  TwoWaySms,
+  (payload, message): InboundSms => ({
     provider: 'aws',
     id: payload.inboundMessageId ?? message.MessageId,
     from: payload.originationNumber,
@@ -33,9 +22,9 @@ const parse = (message: SnsMessage): InboundSms | 'ignored' => {
     body: payload.messageBody ?? '',
     // AWS does not receive media.
     mediaUrl: [],
-    at: Number.isNaN(published.getTime()) ? new Date(0) : published,
-  }
-}
+    at: firstTime(message.Timestamp),
+  }),
+)
 
 export type SmsInboundIntake = SnsIntake<InboundSms>
 

@@ -4,9 +4,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { faultOf } from '../email/harness.ts'
+import { faultOf } from '../../../test/providers/email.ts'
+import { testSms } from '../../../test/providers/sms.ts'
 import { makeAwsSmsProvider } from './aws-sms.ts'
-import { testSms } from './harness.ts'
 
 type Received = { target: string; authorization: string; body: Record<string, unknown> }
 type Responder = (response: ServerResponse, request: IncomingMessage) => void

@@ -1,34 +1,19 @@
 /** Sends text and media messages through AWS End User Messaging. */
-import type {
-  PinpointSMSVoiceV2Client,
-  PinpointSMSVoiceV2ClientConfig,
-  SendTextMessageCommandInput,
-} from '@aws-sdk/client-pinpoint-sms-voice-v2'
+import type { SendTextMessageCommandInput } from '@aws-sdk/client-pinpoint-sms-voice-v2'
 import { makeAwsFault, type SdkError, unconfirmedBy } from '../aws-faults.ts'
-import { type HttpTimeouts, makeSdkHandler } from '../email/ses-http.ts'
-import { HandoverError, type HandoverFault } from '../handover.ts'
+import { type AwsMessagingNeeds, awsMessaging, makeAwsCalls } from '../aws-messaging.ts'
+import { HandoverFault, type HandoverFaultKind } from '../handover.ts'
 import type { Sms, SmsProvider } from './sms-provider.ts'
 
 export const awsName = 'aws'
-const title = 'AWS End User Messaging'
 
 /** Links an event to its message. The service returns the context of a message with each of its events. */
 export const smsContext = { org: 'tidings-org', message: 'tidings-message' } as const
 
-type Needs = {
-  region: string
-  configurationSet: string | undefined
-  /** Replaces the endpoint of the region. */
-  endpoint: string | undefined
-  /** Defaults to the SDK's credential provider chain. */
-  credentials?: PinpointSMSVoiceV2ClientConfig['credentials']
-  timeouts?: HttpTimeouts
-}
-
-const defaultTimeouts: HttpTimeouts = { connectMs: 5_000, responseMs: 20_000 }
+type Needs = AwsMessagingNeeds & { configurationSet: string | undefined }
 
 /** The service responds with 400 to almost everything, so the name decides. */
-const kinds: Record<string, HandoverFault> = {
+const kinds: Record<string, HandoverFaultKind> = {
   ThrottlingException: 'throttled',
   // The message itself cannot be sent: opted out, wrong capabilities, invalid parameters.
   ConflictException: 'refused',
@@ -50,7 +35,7 @@ const operatorResources = new Set(['configuration-set', 'account'])
 
 const faultOf = makeAwsFault({
   provider: awsName,
-  title,
+  title: awsMessaging,
   kindOf: (error: SdkError & { ResourceType?: string }) =>
     operatorResources.has(error.ResourceType ?? '') ? 'unavailable' : kinds[error.name],
 })
@@ -62,29 +47,11 @@ const countryParametersOf = ({ dlt }: Sms): Pick<SendTextMessageCommandInput, 'D
     : {}
 
 export const makeAwsSmsProvider = (needs: Needs): SmsProvider => {
-  const { region, configurationSet, endpoint, credentials, timeouts = defaultTimeouts } = needs
-  const handler = makeSdkHandler(timeouts)
-  let client: PinpointSMSVoiceV2Client | undefined
-
-  // Loaded with the first message, because the SDK is large and most processes never use it.
-  const loadSdk = () => import('@aws-sdk/client-pinpoint-sms-voice-v2')
-
-  const openClient = async (): Promise<PinpointSMSVoiceV2Client> => {
-    const { PinpointSMSVoiceV2Client } = await loadSdk()
-    client ??= new PinpointSMSVoiceV2Client({
-      region,
-      ...(endpoint !== undefined && { endpoint }),
-      ...(credentials !== undefined && { credentials }),
-      // No retries here: the failover chain and the scheduler decide which attempts may be repeated.
-      maxAttempts: 1,
-      requestHandler: handler as NonNullable<PinpointSMSVoiceV2ClientConfig['requestHandler']>,
-    })
-    return client
-  }
+  const { configurationSet } = needs
+  // No retries here: the failover chain and the scheduler decide which attempts may be repeated.
+  const { call, close } = makeAwsCalls(needs, 1, faultOf)
 
   const handOver = async (sms: Sms): Promise<string | undefined> => {
-    const opened = await openClient()
-    const { SendMediaMessageCommand, SendTextMessageCommand } = await loadSdk()
     const common = {
       DestinationPhoneNumber: sms.to,
       // A number is sent from itself. Anything else is a sender id.
@@ -95,32 +62,25 @@ export const makeAwsSmsProvider = (needs: Needs): SmsProvider => {
     if (sms.mediaUrl.length > 0) {
       // The registration of the number classifies a media message. There is no message type.
       const body = sms.body === '' ? {} : { MessageBody: sms.body }
-      return (await opened.send(new SendMediaMessageCommand({ ...common, ...body, MediaUrls: [...sms.mediaUrl] })))
-        .MessageId
+      const media = { ...common, ...body, MediaUrls: [...sms.mediaUrl] }
+      return (await call((client, sdk) => client.send(new sdk.SendMediaMessageCommand(media)))).MessageId
     }
-    const command = new SendTextMessageCommand({
+    const text: SendTextMessageCommandInput = {
       ...common,
       MessageBody: sms.body,
       MessageType: sms.messageType === 'promotional' ? 'PROMOTIONAL' : 'TRANSACTIONAL',
       ...countryParametersOf(sms),
-    })
-    return (await opened.send(command)).MessageId
+    }
+    return (await call((client, sdk) => client.send(new sdk.SendTextMessageCommand(text)))).MessageId
   }
 
   return {
     name: awsName,
     send: async (sms) => {
-      try {
-        const providerMessageId = await handOver(sms)
-        if (!providerMessageId) throw new HandoverError('uncertain', awsName, unconfirmedBy(title))
-        return { provider: awsName, providerMessageId }
-      } catch (error) {
-        throw faultOf(error)
-      }
+      const providerMessageId = await handOver(sms)
+      if (!providerMessageId) throw new HandoverFault('uncertain', awsName, unconfirmedBy(awsMessaging))
+      return { provider: awsName, providerMessageId }
     },
-    close: async () => {
-      client?.destroy()
-      await handler.close()
-    },
+    close,
   }
 }

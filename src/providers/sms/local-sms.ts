@@ -1,9 +1,9 @@
 /** The SMS provider for development: stores every message in the outbox and simulates outcomes. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Clock } from '../../ground/clock.ts'
-import { newId } from '../../ground/ids.ts'
-import { callingCodeOf, isE164 } from '../../ground/phone-number.ts'
-import { HandoverError } from '../handover.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { callingCodeOf, isE164 } from '../../platform/ground/phone-number.ts'
+import { HandoverFault } from '../handover.ts'
 import { idsOf, type Outbox } from '../outbox/local-outbox.ts'
 import type { Sms, SmsProvider } from './sms-provider.ts'
 import { refusedNumber, simulatedReport, slowNumber } from './sms-simulator.ts'
@@ -28,7 +28,7 @@ export const makeLocalSmsProvider = ({ outbox, clock, wait = pause }: Needs): Sm
   name,
   send: async (sms) => {
     const refusal = refusalOf(sms)
-    if (refusal !== undefined) throw new HandoverError('refused', name, refusal)
+    if (refusal !== undefined) throw new HandoverFault('refused', name, refusal)
     if (sms.to === slowNumber) await wait(slowMs)
     const at = clock.now()
     const id = `local_${newId('message', at.getTime())}`

@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { smsClient } from '../../../test/clients/sms-client.ts'
+import { faultOf } from '../../../test/providers/email.ts'
+import { testSms } from '../../../test/providers/sms.ts'
 import { openSmsc } from '../../../test/servers/smsc.ts'
 import { makeSns } from '../../../test/servers/sns.ts'
 import { testService } from '../../../test/service/service.ts'
-import { faultOf } from '../email/harness.ts'
-import { testSms } from './harness.ts'
 
 test('R-35 the service uses the local provider by default, and the outbox shows its messages', async () => {
   const t = await testService()

@@ -1,8 +1,8 @@
 /** Combines the configured SMS providers into one. */
-import type { Db } from '../../db/pool.ts'
-import type { Clock } from '../../ground/clock.ts'
-import type { Config } from '../../ground/config/config.ts'
-import type { Log } from '../../ground/log.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Config } from '../../platform/ground/config/config.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import { type FailoverProvider, type MeasureHandover, makeFailoverProvider } from '../failover.ts'
 import type { Outbox } from '../outbox/local-outbox.ts'
 import { makeAwsSmsProvider } from './aws-sms.ts'

@@ -52,7 +52,7 @@ export interface SmsProvider {
   readonly name: string
   /** Whether the provider can send this kind of message. Absent: it can send all. */
   accepts?(sms: Sms): boolean
-  /** Throws only HandoverError. */
+  /** Throws only HandoverFault. */
   send(sms: Sms): Promise<Handover>
   close(): Promise<void>
 }

@@ -1,5 +1,5 @@
 /** Simulator numbers, which produce a chosen outcome, and simulated text messages in test mode. */
-import { newId } from '../../ground/ids.ts'
+import { newId } from '../../platform/ground/ids.ts'
 import type { Handover, Report } from '../handover.ts'
 import type { Sms } from './sms-provider.ts'
 import { reportOfToken } from './status-tokens.ts'

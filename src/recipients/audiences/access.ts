@@ -1,7 +1,8 @@
 /** Who may read and change contacts and audiences. */
-import type { Tx } from '../db/pool.ts'
-import { Failure } from '../ground/errors.ts'
-import type { Environment, Scope } from '../ground/scope.ts'
+
+import type { Tx } from '../../platform/db/pool.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { assertOwnEnvironment, type Environment, type Scope } from '../../platform/ground/scope.ts'
 import { lockContactTenant } from './store/contact-rows.ts'
 
 type Owned = { tenant_id: string | null; created_environment: Environment }
@@ -16,7 +17,7 @@ export const assertMayRead = <R extends Owned>({ tenantId }: Scope, row: R | und
 export const assertMayChange = <R extends Owned>(scope: Scope, row: R | undefined): R => {
   if (!row) throw new Failure('NOT_FOUND')
   if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
-  if (scope.environment === 'test' && row.created_environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
+  assertOwnEnvironment(scope, row.created_environment)
   return row
 }
 

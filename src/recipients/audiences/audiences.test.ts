@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { withTrail } from '../../test/audit/trail.ts'
-import { audienceClient } from '../../test/clients/audience-client.ts'
-import { tenantClient } from '../../test/clients/tenant-client.ts'
-import { iso, tick } from '../../test/expect/instants.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { type Reply, startTestService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
+import { withTrail } from '../../../test/audit/trail.ts'
+import { audienceClient } from '../../../test/clients/audience-client.ts'
+import { tenantClient } from '../../../test/clients/tenant-client.ts'
+import { iso, tick } from '../../../test/expect/instants.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { type Reply, startTestService } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

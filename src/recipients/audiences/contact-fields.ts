@@ -1,5 +1,5 @@
 /** The rules for the fields of a contact, shared by requests and CSV files. */
-import { parseMailbox } from '../ground/mailbox.ts'
+import { parseMailbox } from '../../platform/ground/mailbox.ts'
 
 export const maxName = 200
 export const maxPhone = 32

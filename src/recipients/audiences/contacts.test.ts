@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { withTrail } from '../../test/audit/trail.ts'
-import { audienceClient } from '../../test/clients/audience-client.ts'
-import { keyIdOf } from '../../test/clients/key-client.ts'
-import { iso, tick } from '../../test/expect/instants.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { withTrail } from '../../../test/audit/trail.ts'
+import { audienceClient } from '../../../test/clients/audience-client.ts'
+import { keyIdOf } from '../../../test/clients/key-client.ts'
+import { iso, tick } from '../../../test/expect/instants.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

@@ -1,9 +1,9 @@
 /** Finds the contact that a request describes, or creates it. */
-import type { Actor, Audit } from '../audit/append.ts'
-import type { Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
-import type { Environment } from '../ground/scope.ts'
+import type { Actor, Audit } from '../../journal/audit/append.ts'
+import type { Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 import { holdTenant } from './access.ts'
 import {
   type ContactRow,

@@ -1,9 +1,10 @@
-import type { Actor, Audit } from '../audit/append.ts'
-import { uniqueViolation } from '../db/faults.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure, invalid } from '../ground/errors.ts'
-import type { Scope } from '../ground/scope.ts'
+import type { Actor, Audit } from '../../journal/audit/append.ts'
+import { uniqueViolation } from '../../platform/db/faults.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
+import { Failure, invalid } from '../../platform/ground/errors.ts'
+import type { Scope } from '../../platform/ground/scope.ts'
 import { assertMayChange, assertMayRead } from './access.ts'
 import { contactIdOf } from './contact-fields.ts'
 import type { FindOrCreateContact, FoundContact } from './find-or-create.ts'
@@ -12,13 +13,18 @@ import {
   type ContactRow,
   deleteContact,
   findContact,
+  listContacts,
   lockAudiencesOf,
   lockContact,
   updateContact,
 } from './store/contact-rows.ts'
 
+/** With both, contacts that match both. */
+export type ContactFilters = { email?: string | undefined; phone?: string | undefined }
+
 export interface ManageContacts {
   create(scope: Scope, actor: Actor, body: CreateContact): Promise<FoundContact>
+  list(of: Pick<Scope, 'orgId' | 'tenantId'>, filters: ContactFilters, page: PageAsked): Promise<ContactRow[]>
   get(scope: Scope, id: string): Promise<ContactRow>
   patch(scope: Scope, id: string, body: PatchContact): Promise<ContactRow>
   /** Removes the contact from all its audiences too. Returns its id. */
@@ -41,6 +47,15 @@ type Needs = { db: Db; clock: Clock; audit: Audit; findOrCreate: FindOrCreateCon
 export const makeManageContacts = ({ db, clock, audit, findOrCreate }: Needs): ManageContacts => ({
   create: ({ orgId, tenantId, environment }, actor, fields) =>
     db.tx((tx) => findOrCreate(tx, { orgId, tenantId, environment, actor, fields })),
+
+  list: ({ orgId, tenantId }, { email, phone }, page) => {
+    const given = { orgId, tenantId, ...keysetOf(page) }
+    if (email !== undefined) {
+      return db.rows(listContacts.byEmail, { ...given, email: email.trim(), phone: phone ?? null })
+    }
+    if (phone !== undefined) return db.rows(listContacts.byPhone, { ...given, phone })
+    return tenantId === null ? db.rows(listContacts.all, given) : db.rows(listContacts.byTenant, { ...given, tenantId })
+  },
 
   get: async (scope, id) =>
     assertMayRead(scope, await db.row(findContact, { orgId: scope.orgId, id: contactIdOf(id) })),
@@ -70,14 +85,8 @@ export const makeManageContacts = ({ db, clock, audit, findOrCreate }: Needs): M
       const row = assertMayChange(scope, await tx.row(lockContact, { orgId, id }))
       await tx.rows(lockAudiencesOf, { orgId, id })
       await tx.change(deleteContact, { orgId, id, at: clock.now() })
-      await audit(tx, {
-        orgId,
-        actor,
-        action: 'contact.removed',
-        resourceType: 'contact',
-        resourceId: id,
-        metadata: { tenant_id: row.tenant_id },
-      })
+      const metadata = { tenant_id: row.tenant_id }
+      await audit(tx, { orgId, actor, action: 'contact.removed', resourceType: 'contact', resourceId: id, metadata })
     })
     return id
   },

@@ -1,7 +1,7 @@
 /** The plans of lists and look-ups, so that their cost does not grow with the contacts of the org. */
 import { afterAll, expect, test } from 'vitest'
-import { startTestService } from '../../test/service/service.ts'
-import type { Statement } from '../db/statement.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import type { Statement } from '../../platform/db/statement.ts'
 import { listAudiences, listTenantAudiences } from './store/audience-rows.ts'
 import { listContacts, matchContactByEmail, matchContactByPhone } from './store/contact-rows.ts'
 import { searchContacts } from './store/contact-search.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { givenId, patternText } from '../ground/bounded-text.ts'
-import { refusing, tenantByHeader } from '../ground/refused-fields.ts'
+import { givenId, patternText } from '../../platform/ground/bounded-text.ts'
+import { refusing, tenantByHeader } from '../../platform/ground/refused-fields.ts'
 import {
   contactEmail,
   maxEmail,

@@ -1,9 +1,9 @@
-import type { Actor, Audit } from '../audit/append.ts'
-import { makeBatcher } from '../db/batch.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
-import type { Scope } from '../ground/scope.ts'
+import type { Actor, Audit } from '../../journal/audit/append.ts'
+import { makeBatcher } from '../../platform/db/batch.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Scope } from '../../platform/ground/scope.ts'
 import type { SuppressionTarget } from './shapes.ts'
 import { findTargets, insertManual, promoteToLive, type SuppressionRow } from './store.ts'
 
@@ -19,6 +19,13 @@ const keyOf = (orgId: string, tenantId: string | null, channel: string, value: s
   `${orgId} ${tenantId ?? ''} ${channel} ${value}`
 const keyOfAddition = ({ scope, target }: Addition): string =>
   keyOf(scope.orgId, scope.tenantId, target.channel, target.value)
+
+const targetsOf = (additions: Addition[]) => ({
+  orgIds: additions.map(({ scope }) => scope.orgId),
+  tenantIds: additions.map(({ scope }) => scope.tenantId),
+  channels: additions.map(({ target }) => target.channel),
+  values: additions.map(({ target }) => target.value),
+})
 
 type Needs = { db: Db; clock: Clock; audit: Audit }
 
@@ -52,11 +59,8 @@ export const makeAddSuppressions = ({ db, clock, audit }: Needs): AddSuppression
   const insert = async (tx: Tx, additions: Addition[]): Promise<Added[]> => {
     const now = clock.now()
     const rows = await tx.rows(insertManual, {
-      orgIds: additions.map(({ scope }) => scope.orgId),
+      ...targetsOf(additions),
       ids: additions.map(() => newId('suppression', now.getTime())),
-      tenantIds: additions.map(({ scope }) => scope.tenantId),
-      channels: additions.map(({ target }) => target.channel),
-      values: additions.map(({ target }) => target.value),
       sources: additions.map(({ actor }) => (actor.kind === 'user' ? 'dashboard' : 'api')),
       environments: additions.map(({ scope }) => scope.environment),
       at: now,
@@ -78,12 +82,7 @@ export const makeAddSuppressions = ({ db, clock, audit }: Needs): AddSuppression
 
   const findExisting = async (tx: Tx, additions: Addition[]): Promise<Map<string, SuppressionRow>> => {
     if (additions.length === 0) return new Map()
-    const found = await tx.rows(findTargets, {
-      orgIds: additions.map(({ scope }) => scope.orgId),
-      tenantIds: additions.map(({ scope }) => scope.tenantId),
-      channels: additions.map(({ target }) => target.channel),
-      values: additions.map(({ target }) => target.value),
-    })
+    const found = await tx.rows(findTargets, targetsOf(additions))
     const existing = new Map<string, SuppressionRow>()
     for (const row of await promote(tx, additions, found)) {
       existing.set(keyOfAddition(additions[row.ordinal - 1] as Addition), row)

@@ -1,7 +1,7 @@
-import { makeStepBatcher } from '../db/batch.ts'
-import type { Db, Runner } from '../db/pool.ts'
-import type { Channel } from '../ground/channel.ts'
-import type { Recipients } from '../usage/decide-reservations.ts'
+import type { Recipients } from '../../customers/usage/decide-reservations.ts'
+import { makeStepBatcher } from '../../platform/db/batch.ts'
+import type { Db, Runner } from '../../platform/db/pool.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
 import { findBlocked } from './store.ts'
 
 export type SuppressionQuery = Recipients & { orgId: string; channel: Channel }

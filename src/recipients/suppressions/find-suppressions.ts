@@ -1,7 +1,7 @@
 /** Lists suppressions for people, and searches in their addresses and numbers. */
-import type { Db } from '../db/pool.ts'
-import { keysetOf, type Position } from '../ground/cursor.ts'
-import { pageOfRows, pageOfSearch, type SearchPage } from '../ground/search-page.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { keysetOf, type Position } from '../../platform/ground/cursor.ts'
+import { pageOfRows, pageOfSearch, type SearchPage } from '../../platform/ground/search-page.ts'
 import { listSuppressions, listTenantSuppressions, type SuppressionRow, searchSuppressions } from './store.ts'
 
 type ListedSuppressions = {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { patternText } from '../ground/bounded-text.ts'
-import { channels } from '../ground/channel.ts'
-import { comparableAddress } from '../ground/mailbox.ts'
-import { refusing, tenantByHeader } from '../ground/refused-fields.ts'
+import { patternText } from '../../platform/ground/bounded-text.ts'
+import { channels } from '../../platform/ground/channel.ts'
+import { comparableAddress } from '../../platform/ground/mailbox.ts'
+import { refusing, tenantByHeader } from '../../platform/ground/refused-fields.ts'
 
 export const reasons = ['bounce', 'complaint', 'unsubscribe', 'stop', 'manual'] as const
 export const sources = ['api', 'dashboard', 'provider', 'one_click', 'email_link', 'sms_reply'] as const

@@ -1,39 +1,34 @@
-import { statement } from '../db/statement.ts'
-import type { Channel } from '../ground/channel.ts'
-import type { Keyset } from '../ground/cursor.ts'
-import type { Environment } from '../ground/scope.ts'
-import type { Searched } from '../ground/search-page.ts'
+import { columns, type Given, oneOf, type RowOf, text, time } from '../../platform/db/columns.ts'
+import { statement } from '../../platform/db/statement.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
+import { type Keyset, newestPage } from '../../platform/ground/cursor.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
+import type { Searched } from '../../platform/ground/search-page.ts'
+import type { reasons, sources } from './shapes.ts'
 
-export type SuppressionRow = {
-  id: string
-  tenant_id: string | null
-  channel: Channel
-  value: string
-  reason: 'bounce' | 'complaint' | 'unsubscribe' | 'stop' | 'manual'
-  source: 'api' | 'dashboard' | 'provider' | 'one_click' | 'email_link' | 'sms_reply'
-  message_id: string | null
-  created_environment: Environment
-  created_at: Date
-  updated_at: Date
-}
+const suppressionColumns = columns({
+  id: text,
+  tenant_id: text.orNull,
+  channel: oneOf<Channel>(),
+  value: text,
+  reason: oneOf<(typeof reasons)[number]>(),
+  source: oneOf<(typeof sources)[number]>(),
+  message_id: text.orNull,
+  created_environment: oneOf<Environment>(),
+  created_at: time,
+  updated_at: time,
+})
 
-const columns = 'id, tenant_id, channel, value, reason, source, message_id, created_environment, created_at, updated_at'
+export type SuppressionRow = RowOf<typeof suppressionColumns>
+
+type Targets = { orgIds: string[]; tenantIds: (string | null)[]; channels: string[]; values: string[] }
 
 /** All statements lock rows in this order, so that they cannot deadlock. */
 const lockOrder = 'order by org_id, channel, value collate "C", tenant_id'
 
 /** Inserts missing rows. Existing rows stay unchanged and are not returned. */
 export const insertManual = statement<
-  {
-    orgIds: string[]
-    ids: string[]
-    tenantIds: (string | null)[]
-    channels: string[]
-    values: string[]
-    sources: SuppressionRow['source'][]
-    environments: string[]
-    at: Date
-  },
+  Targets & { ids: string[]; sources: SuppressionRow['source'][]; environments: string[]; at: Date },
   SuppressionRow & { org_id: string }
 >(
   'suppressions.insert_manual',
@@ -45,7 +40,7 @@ export const insertManual = statement<
      as a (org_id, id, tenant_id, channel, value, source, environment)
    ${lockOrder}
    on conflict on constraint suppressions_target do nothing
-   returning org_id, ${columns}`,
+   returning org_id, ${suppressionColumns}`,
 )
 
 /** A cause that blocks more mail is stronger. Those that come from the recipient, stop and complaint, are strongest. */
@@ -70,15 +65,8 @@ const onFirstUnsubscribe = (column: string): string =>
  * unsubscribed. Returns no row when nothing changed.
  */
 export const putSuppression = statement<
-  {
+  Given<SuppressionRow, 'id' | 'tenant_id' | 'channel' | 'value' | 'reason' | 'source' | 'message_id'> & {
     orgId: string
-    id: string
-    tenantId: string | null
-    channel: string
-    value: string
-    reason: SuppressionRow['reason']
-    source: SuppressionRow['source']
-    messageId: string | null
     environment: Environment
     at: Date
   },
@@ -114,15 +102,9 @@ export const promoteToLive = statement<{ orgIds: string[]; ids: string[] }, { or
    returning s.org_id, s.id`,
 )
 
-export const findTargets = statement<
-  { orgIds: string[]; tenantIds: (string | null)[]; channels: string[]; values: string[] },
-  SuppressionRow & { ordinal: number }
->(
+export const findTargets = statement<Targets, SuppressionRow & { ordinal: number }>(
   'suppressions.find_targets',
-  `select a.ordinal::int as ordinal, ${columns
-    .split(', ')
-    .map((name) => `s.${name}`)
-    .join(', ')}
+  `select a.ordinal::int as ordinal, ${suppressionColumns.of('s')}
    from unnest(:orgIds::text[], :tenantIds::text[], :channels::text[], :values::text[])
      with ordinality as a (org_id, tenant_id, channel, value, ordinal)
    join suppressions s on s.org_id = a.org_id and s.channel = a.channel and s.value = a.value
@@ -130,10 +112,7 @@ export const findTargets = statement<
 )
 
 /** Finds the suppressed targets, each by the rows of its own tenant and of the org. */
-export const findBlocked = statement<
-  { orgIds: string[]; tenantIds: (string | null)[]; channels: string[]; values: string[]; broadcasts: boolean[] },
-  { ordinal: number }
->(
+export const findBlocked = statement<Targets & { broadcasts: boolean[] }, { ordinal: number }>(
   'suppressions.find_blocked',
   `select distinct a.ordinal::int as ordinal
    from unnest(:orgIds::text[], :tenantIds::text[], :channels::text[], :values::text[], :broadcasts::boolean[])
@@ -146,68 +125,39 @@ export const findBlocked = statement<
 /** A null tenant searches the whole org. */
 export const findSuppression = statement<{ orgId: string; tenantId: string | null; id: string }, SuppressionRow>(
   'suppressions.find',
-  `select ${columns} from suppressions
+  `select ${suppressionColumns} from suppressions
    where org_id = :orgId and (:tenantId::text is null or tenant_id = :tenantId) and id = :id`,
 )
 
 /** Finds the row of exactly this tenant, or for a null tenant the row of the org itself. */
 export const findByTarget = statement<
-  { orgId: string; tenantId: string | null; channel: string; value: string },
+  Given<SuppressionRow, 'tenant_id' | 'channel' | 'value'> & { orgId: string },
   SuppressionRow
 >(
   'suppressions.find_by_target',
-  `select ${columns} from suppressions
+  `select ${suppressionColumns} from suppressions
    where org_id = :orgId and tenant_id is not distinct from :tenantId and channel = :channel and value = :value`,
 )
 
-/** Newest first. Filters that are null match everything. */
-export const listSuppressions = statement<
-  {
-    orgId: string
-    channel: string | null
-    value: string | null
-    reason: string | null
-    afterAt: string | null
-    afterId: string | null
-    limit: number
-  },
-  SuppressionRow
->(
-  'suppressions.list',
-  `select ${columns} from suppressions
-   where org_id = :orgId
+type Filters = { orgId: string; channel: string | null; value: string | null; reason: string | null }
+
+const listSql = (inTenant: string): string =>
+  `select ${suppressionColumns} from suppressions
+   where org_id = :orgId${inTenant}
      and (:channel::text is null or channel = :channel) and (:value::text is null or value = :value)
      and (:reason::text is null or reason = :reason)
-     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
-   order by created_at desc, id desc
-   limit :limit`,
-)
+     ${newestPage}`
+
+/** Newest first. Filters that are null match everything. */
+export const listSuppressions = statement<Keyset & Filters, SuppressionRow>('suppressions.list', listSql(''))
 
 /** Like `listSuppressions` for one tenant. It uses its own index, so that the rows of a large org are not scanned. */
-export const listTenantSuppressions = statement<
-  {
-    orgId: string
-    tenantId: string
-    channel: string | null
-    value: string | null
-    reason: string | null
-    afterAt: string | null
-    afterId: string | null
-    limit: number
-  },
-  SuppressionRow
->(
+export const listTenantSuppressions = statement<Keyset & Filters & { tenantId: string }, SuppressionRow>(
   'suppressions.list_tenant',
-  `select ${columns} from suppressions
-   where org_id = :orgId and tenant_id = :tenantId
-     and (:channel::text is null or channel = :channel) and (:value::text is null or value = :value)
-     and (:reason::text is null or reason = :reason)
-     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
-   order by created_at desc, id desc
-   limit :limit`,
+  listSql(' and tenant_id = :tenantId'),
 )
 
-type Search = Keyset & { orgId: string; channel: string | null; reason: string | null; q: string; window: number }
+type Search = Keyset & Omit<Filters, 'value'> & { q: string; window: number }
 
 /**
  * Searches at most `window` rows, newest first, so that its cost does not depend on how many there are. It returns those
@@ -215,7 +165,7 @@ type Search = Keyset & { orgId: string; channel: string | null; reason: string |
  */
 const searchSql = (inTenant: string): string =>
   `with scanned as materialized (
-     select ${columns}, strpos(value, lower(:q)) > 0 and (:channel::text is null or channel = :channel)
+     select ${suppressionColumns}, strpos(value, lower(:q)) > 0 and (:channel::text is null or channel = :channel)
          and (:reason::text is null or reason = :reason) as matches,
        row_number() over (order by created_at desc, id desc) as place
      from suppressions
@@ -225,11 +175,11 @@ const searchSql = (inTenant: string): string =>
      limit :window
    ),
    found as (
-     (select ${columns}, place, false as ends from scanned where matches order by place limit :limit)
+     (select ${suppressionColumns}, place, false as ends from scanned where matches order by place limit :limit)
      union all
-     (select ${columns}, place, true as ends from scanned where place = :window)
+     (select ${suppressionColumns}, place, true as ends from scanned where place = :window)
    )
-   select ${columns}, ends from found order by place, ends`
+   select ${suppressionColumns}, ends from found order by place, ends`
 
 export const searchSuppressions = {
   all: statement<Search, Searched<SuppressionRow>>('suppressions.search', searchSql('')),

@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestService, type TestService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
-import type { CreatedOrg } from '../operator/create-org.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { sharedTestService, type TestService } from '../../../test/service/service.ts'
+import type { CreatedOrg } from '../../app/operator/create-org.ts'
+import { newId } from '../../platform/ground/ids.ts'
 import type { SuppressionRow } from './store.ts'
 import type { Cause } from './suppress.ts'
 
 let t: TestService
 let acme: CreatedOrg
 beforeAll(async () => {
-  t = await startTestService()
+  t = await sharedTestService()
   acme = await t.org()
 })
-afterAll(() => t.stop())
 
 type Reason = SuppressionRow['reason']
 const reasons: Reason[] = ['unsubscribe', 'bounce', 'manual', 'complaint', 'stop']

@@ -1,8 +1,8 @@
-import type { Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
-import { comparable } from '../ground/mailbox.ts'
-import type { Environment } from '../ground/scope.ts'
+import type { Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { comparable } from '../../platform/ground/mailbox.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 import { findByTarget, putSuppression, type SuppressionRow } from './store.ts'
 
 export type Cause = {

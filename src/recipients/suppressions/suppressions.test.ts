@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { mail, mailer } from '../../test/clients/mailer.ts'
-import { type Reply, startTestService, type TestService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
-import type { CreatedOrg } from '../operator/create-org.ts'
+import { mail, mailer } from '../../../test/clients/mailer.ts'
+import { type Reply, startTestService, type TestService } from '../../../test/service/service.ts'
+import type { CreatedOrg } from '../../app/operator/create-org.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
 let t: TestService
 let acme: CreatedOrg

@@ -1,16 +1,15 @@
 /** An unsubscribe survives stronger suppressions of the same recipient and their removal. */
 import pg from 'pg'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { withTrail } from '../../test/audit/trail.ts'
-import { mail, mailer } from '../../test/clients/mailer.ts'
-import { tenantClient } from '../../test/clients/tenant-client.ts'
-import { makeTestDatabase } from '../../test/service/database.ts'
-import { migrateTo } from '../../test/service/migrate-to.ts'
-import { type Reply, startTestService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { withTrail } from '../../../test/audit/trail.ts'
+import { mail, mailer } from '../../../test/clients/mailer.ts'
+import { tenantClient } from '../../../test/clients/tenant-client.ts'
+import { makeTestDatabase } from '../../../test/service/database.ts'
+import { migrateTo } from '../../../test/service/migrate-to.ts'
+import { type Reply, sharedTestService } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
-const t = await startTestService()
-afterAll(() => t.stop())
+const t = await sharedTestService()
 const own = await mailer(t)
 const { orgId, live } = own
 

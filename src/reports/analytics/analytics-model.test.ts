@@ -1,11 +1,11 @@
 /** Compares the figures with a count over all messages and their events, at random moments of random histories. */
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import { startTestService } from '../../test/service/service.ts'
-import { newId, timeOfId } from '../ground/ids.ts'
-import { makeCountHits } from '../tracking/count.ts'
-import { makeUnsubscribe } from '../tracking/unsubscribe.ts'
-import { makeFanOut } from '../webhooks/fan-out.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { newId, timeOfId } from '../../platform/ground/ids.ts'
+import { makeCountHits } from '../../sending/tracking/count.ts'
+import { makeUnsubscribe } from '../../sending/tracking/unsubscribe.ts'
+import { makeFanOut } from '../../webhooks/fan-out.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())
@@ -45,6 +45,7 @@ type Step =
   | { do: 'open' | 'click'; which: number; from: number }
   | { do: 'unsubscribe'; which: number }
   | { do: 'wait'; hours: number }
+  | { do: 'listen' }
   | { do: 'fan out' }
   | { do: 'roll up' }
 
@@ -73,9 +74,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('unsubscribe' as const), which }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('wait' as const), hours: fc.integer({ min: 1, max: 30 }) }) },
   { weight: 3, arbitrary: fc.constantFrom<Step>({ do: 'fan out' }, { do: 'roll up' }) },
+  { weight: 1, arbitrary: fc.constant<Step>({ do: 'listen' }) },
 )
 
-type Sent = { id: string; tenantId: string | null; environment: 'live' | 'test' }
+type Sending = Extract<Step, { do: 'send' }>
+
+type Sent = { id: string; addresses: readonly [string, string]; tenantId: string | null; environment: 'live' | 'test' }
 
 const makeWorld = async () => {
   const { org, keys } = await t.org()
@@ -85,33 +89,52 @@ const makeWorld = async () => {
     live: { key: keys.live, environment: 'live', tenantId: null },
     test: { key: keys.test, environment: 'test', tenantId: null },
     tenant: { key: await t.key(orgId, { tenantId }), environment: 'live', tenantId },
+    tenantTest: { key: await t.key(orgId, { tenantId, environment: 'test' }), environment: 'test', tenantId },
   }
   const jobs = [newId('job', clock.millis()), newId('job', clock.millis())]
   const sent: Sent[] = []
   const hits = makeCountHits({ db, clock, announce: () => undefined })
 
-  const send = async ({ job, variant, tenant, test: inTest }: Extract<Step, { do: 'send' }>) => {
+  const addressesOf = (name: string) => [`${name}-0@reader.test`, `${name}-1@reader.test`] as const
+
+  const sendByKey = async (name: string, { tenant, test: inTest }: Sending): Promise<string> => {
+    const { key } = tenant ? (inTest ? callers.tenantTest : callers.tenant) : inTest ? callers.test : callers.live
+    const tracked = { html: '<p>Hi</p>', track_opens: true, track_clicks: true }
+    const mail = { from: 'hello@example.test', to: addressesOf(name), subject: 'Hi', ...tracked }
+    const { body } = await t.ask('POST', '/api/v1/emails', { key, body: mail })
+    return body.id
+  }
+
+  /** As a job would: its messages wait for the scheduler. */
+  const sendInJob = async (name: string, jobId: string | undefined, { variant, tenant, test: inTest }: Sending) => {
     const id = newId('message', clock.millis())
-    const message: Sent = { id, tenantId: tenant ? tenantId : null, environment: inTest ? 'test' : 'live' }
     await t.database.sql(
       `insert into messages (org_id, id, created_at, tenant_id, environment, project_id, channel, status, from_address,
          to_addresses, subject, text, due_at, history, job_id, metadata, track_opens, track_clicks)
        values ($1, $2, $3, $4, $5, (select id from projects where org_id = $1 and is_default), 'email', 'scheduled',
-         'hello@example.test', array[$2 || '-0@reader.test', $2 || '-1@reader.test'], 'Hi', 'Hi', $6, '[]', $7, $8,
-         true, true)`,
+         'hello@example.test', $6, 'Hi', 'Hi', $7, '[]', $8, $9, true, true)`,
       [
         orgId,
         id,
         new Date(timeOfId(id)),
-        message.tenantId,
-        message.environment,
+        tenant ? tenantId : null,
+        inTest ? 'test' : 'live',
+        addressesOf(name),
         clock.now(),
-        job === null ? null : jobs[job],
-        job === null || variant === null ? null : { subject_variant: variant },
+        jobId,
+        variant === null ? null : { subject_variant: variant },
       ],
     )
-    sent.push(message)
     await tasks.scheduler?.run()
+    return id
+  }
+
+  const send = async (sending: Sending): Promise<void> => {
+    const { job, tenant, test: inTest } = sending
+    const name = `reader${sent.length}`
+    const id = job === null ? await sendByKey(name, sending) : await sendInJob(name, jobs[job], sending)
+    const environment = inTest ? 'test' : 'live'
+    sent.push({ id, addresses: addressesOf(name), tenantId: tenant ? tenantId : null, environment })
   }
 
   const report = (message: Sent, { kind, who }: Extract<Step, { do: 'report' }>) =>
@@ -123,7 +146,7 @@ const makeWorld = async () => {
       report: {
         kind,
         at: clock.now(),
-        recipients: [`${message.id}-${who}@reader.test`],
+        recipients: [message.addresses[who]],
         detail: null,
         bounceType: null,
         bounceSubtype: null,
@@ -135,6 +158,8 @@ const makeWorld = async () => {
     if (one.do === 'wait') {
       return t.ask('POST', '/api/dev/clock', { body: { advance_seconds: (one.hours * hour) / 1000 } })
     }
+    // From then on, new messages write events in place of counts.
+    if (one.do === 'listen') return t.endpoint(orgId)
     if (one.do === 'fan out') return fanOut()
     if (one.do === 'roll up') return tasks.analytics?.run()
     const message = sent[one.which % Math.max(sent.length, 1)]
@@ -143,8 +168,8 @@ const makeWorld = async () => {
     if (one.do === 'report') return report(message, one)
     if (one.do === 'open') return hits.opened(ref, `192.0.2.${one.from}`)
     if (one.do === 'click') return hits.clicked({ ...ref, url: 'https://example.com' }, `192.0.2.${one.from}`)
-    const { tenantId: ofTenant, environment, id } = message
-    return unsubscribe.take({ ...ref, tenantId: ofTenant, environment, address: `${id}-0@reader.test` }, 'one_click')
+    const { tenantId: ofTenant, environment, addresses } = message
+    return unsubscribe.take({ ...ref, tenantId: ofTenant, environment, address: addresses[0] }, 'one_click')
   }
 
   const read = async (key: string, query: string) => {

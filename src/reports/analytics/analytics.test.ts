@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from 'vitest'
-import { tenantClient } from '../../test/clients/tenant-client.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { newId, timeOfId } from '../ground/ids.ts'
-import type { Scope } from '../ground/scope.ts'
+import { tenantClient } from '../../../test/clients/tenant-client.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { newId, timeOfId } from '../../platform/ground/ids.ts'
+import type { Scope } from '../../platform/ground/scope.ts'
 import { type FiguresQuery, makeReadAnalytics } from './read-analytics.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })

@@ -1,7 +1,8 @@
-import type { Db } from '../db/pool.ts'
-import type { Channel } from '../ground/channel.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Scope } from '../ground/scope.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Scope } from '../../platform/ground/scope.ts'
+import { dayMs } from '../../platform/ground/units.ts'
 import { type Analytics, type AnalyticsQuery, type AnalyticsRow, maxFigureRows } from './shapes.ts'
 import { type FiguresRow, figures, type GroupBy, partsOf, readAnalytics as statements } from './store.ts'
 
@@ -9,8 +10,6 @@ import { type FiguresRow, figures, type GroupBy, partsOf, readAnalytics as state
 export type FiguresQuery = AnalyticsQuery & { channel?: Channel | undefined }
 
 export type ReadAnalytics = (scope: Scope, query: FiguresQuery) => Promise<Analytics>
-
-const dayMs = 86_400_000
 
 const rateOf = (part: number, whole: number): number => (whole === 0 ? 0 : Math.round((part / whole) * 10_000) / 10_000)
 

@@ -1,6 +1,8 @@
 /** Adds what happened to messages to the figures of their days. */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
+import { inChunks } from '../../platform/db/in-chunks.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { dayMs } from '../../platform/ground/units.ts'
 import { maxDays } from './shapes.ts'
 import { rollUpCounts, rollUpEvents, sweepDays, sweepFirsts } from './store.ts'
 
@@ -13,28 +15,19 @@ export interface RollUp {
 
 const perStatement = 2_000
 const sweptAtOnce = 1_000
-const dayMs = 86_400_000
 
 /** Longer than a claim on a message lasts. Its worker has died, and the message will not be recorded as sent. */
 const staleMs = 10 * 60_000
 
 export const makeRollUp = ({ db, clock }: { db: Db; clock: Clock }): RollUp => {
-  const sweepAll = async (statement: typeof sweepDays, before: string): Promise<number> => {
-    for (let total = 0; ; ) {
-      const swept = await db.change(statement, { before, limit: sweptAtOnce })
-      total += swept
-      if (swept < sweptAtOnce) return total
-    }
-  }
+  const sweepDaysBefore = (statement: typeof sweepDays, before: string): Promise<number> =>
+    inChunks(sweptAtOnce, () => db.change(statement, { before, limit: sweptAtOnce }))
 
-  const addQueue = async (): Promise<number> => {
-    for (let total = 0; ; ) {
+  const addQueue = (): Promise<number> =>
+    inChunks(perStatement, async () => {
       const staleBefore = new Date(clock.millis() - staleMs)
-      const events = (await db.row(rollUpEvents, { limit: perStatement, staleBefore }))?.events ?? 0
-      total += events
-      if (events < perStatement) return total
-    }
-  }
+      return (await db.row(rollUpEvents, { limit: perStatement, staleBefore }))?.events ?? 0
+    })
 
   const addCounts = async (): Promise<number> => {
     for (let total = 0; ; ) {
@@ -49,7 +42,7 @@ export const makeRollUp = ({ db, clock }: { db: Db; clock: Clock }): RollUp => {
     sweep: async () => {
       // A day longer than shown, because a read can begin before midnight and end after it.
       const before = new Date(clock.millis() - (maxDays + 1) * dayMs).toISOString().slice(0, 10)
-      return (await sweepAll(sweepDays, before)) + (await sweepAll(sweepFirsts, before))
+      return (await sweepDaysBefore(sweepDays, before)) + (await sweepDaysBefore(sweepFirsts, before))
     },
   }
 }

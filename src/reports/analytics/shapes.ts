@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { givenId, patternText } from '../ground/bounded-text.ts'
+import { givenId, patternText } from '../../platform/ground/bounded-text.ts'
 
 export const maxDays = 180
 /** More rows than an org has jobs. The newest jobs come first. */

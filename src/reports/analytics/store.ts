@@ -4,9 +4,9 @@
  * in `analytics_counts` instead. The worker adds the queue and the counts to the days. A read adds up all four, in one
  * statement and so in one snapshot, which makes it exact at any moment.
  */
-import { statement } from '../db/statement.ts'
-import type { Channel } from '../ground/channel.ts'
-import type { Environment } from '../ground/scope.ts'
+import { statement } from '../../platform/db/statement.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 
 export const figures = [
   'sent',

@@ -1,13 +1,14 @@
 /** Export jobs as their owner sees them: asking for one, following it, and the file. */
 import type { Readable } from 'node:stream'
-import type { Audit, UserActor } from '../audit/append.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Keyset } from '../ground/cursor.ts'
-import { Failure } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
-import type { ByteRange, ObjectStore } from '../providers/objects/object-store.ts'
+import type { Audit, UserActor } from '../../journal/audit/append.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Keyset } from '../../platform/ground/cursor.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { dayMs } from '../../platform/ground/units.ts'
+import type { ByteRange, ObjectStore } from '../../providers/objects/object-store.ts'
 import { tooManyExports } from './export-limits.ts'
 import {
   type ExportJobRow,
@@ -18,7 +19,6 @@ import {
   oldestOfNewest,
 } from './store/export-job-rows.ts'
 
-const dayMs = 86_400_000
 const mostPerDay = 5
 
 /** A complete file. Its content never changes, so the id of its job names it. */
@@ -58,14 +58,8 @@ export const makeExportJobs = ({ db, clock, log, audit, store }: Needs): ExportJ
         most: mostPerDay,
       })
       if (!job) return undefined
-      await audit(tx, {
-        orgId,
-        actor,
-        action: 'org.exported',
-        resourceType: 'export',
-        resourceId: job.id,
-        metadata: { mode: 'job', job_id: job.id },
-      })
+      const metadata = { mode: 'job', job_id: job.id }
+      await audit(tx, { orgId, actor, action: 'org.exported', resourceType: 'export', resourceId: job.id, metadata })
       return job
     })
 

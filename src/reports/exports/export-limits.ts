@@ -1,6 +1,6 @@
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import type { Bucket, Limiter } from '../limits/limiter.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import type { Bucket, Limiter } from '../../platform/limits/limiter.ts'
 
 export const tooManyExports = (waitMs: number): Failure =>
   new Failure('RATE_LIMITED', { retryAfter: waitMs / 1_000, flatMessage: 'Too many exports. Try again later.' })

@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'vitest'
-import { withTrail } from '../../test/audit/trail.ts'
-import { person } from '../../test/clients/team-client.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
+import { withTrail } from '../../../test/audit/trail.ts'
+import { person } from '../../../test/clients/team-client.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

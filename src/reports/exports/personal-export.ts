@@ -1,14 +1,15 @@
 /** What the service stores about a person, for that person. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { RecordPersonal } from '../accounts/personal-audit.ts'
-import type { UserActor } from '../audit/append.ts'
-import { shownEntry } from '../audit/shown-entry.ts'
-import type { ListedEntry } from '../audit/store/list-rows.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import type { Limiter } from '../limits/limiter.ts'
-import { countBackupCodes } from '../signin/store/factor-rows.ts'
+import type { RecordPersonal } from '../../customers/accounts/personal-audit.ts'
+import type { UserActor } from '../../journal/audit/append.ts'
+import { shownEntry } from '../../journal/audit/shown-entry.ts'
+import type { ListedEntry } from '../../journal/audit/store/list-rows.ts'
+import { countBackupCodes } from '../../people/signin/store/factor-rows.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { hourMs } from '../../platform/ground/units.ts'
+import type { Limiter } from '../../platform/limits/limiter.ts'
 import { takeOne } from './export-limits.ts'
 import {
   authoredEntries,
@@ -20,7 +21,6 @@ import {
 
 const maxEntries = 10_000
 const slice = 500
-const hourMs = 3_600_000
 
 /** The parts of one JSON document. */
 export type PersonalExport = (actor: UserActor, activeOrgId: string | null) => Promise<AsyncIterable<string>>

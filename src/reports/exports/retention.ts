@@ -1,12 +1,13 @@
 /** Deletes export files seven days after their completion, and what interrupted exports left behind. */
-import type { Db } from '../db/pool.ts'
-import { type Clock, systemClock } from '../ground/clock.ts'
-import { timeOfId } from '../ground/ids.ts'
-import type { ObjectStore } from '../providers/objects/object-store.ts'
+import { inChunks } from '../../platform/db/in-chunks.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { type Clock, systemClock } from '../../platform/ground/clock.ts'
+import { timeOfId } from '../../platform/ground/ids.ts'
+import { dayMs } from '../../platform/ground/units.ts'
+import type { ObjectStore } from '../../providers/objects/object-store.ts'
 import { deleteOldJobs, expiredFiles, filesOfOrg, forgetFile, knownFiles } from './store/export-job-rows.ts'
 
 const chunk = 5_000
-const dayMs = 86_400_000
 const keptJobDays = 90
 
 export interface ExportRetention {
@@ -22,22 +23,20 @@ const claimOf = (file: string): string => file.split('/').at(-1)?.split('.', 1)[
 export const makeExportRetention = (needs: { db: Db; clock: Clock; store: ObjectStore }): ExportRetention => {
   const { db, clock, store } = needs
 
-  /** A row forgets its file only when the file is gone, so the next run takes up what this one could not delete. */
-  const removeFiles = async (files: { org_id: string; id: string; file: string }[]): Promise<void> => {
+  /**
+   * A row forgets its file only when the file is gone, so the next run takes up what this one could not delete. Returns
+   * the number of files.
+   */
+  const removeFiles = async (files: { org_id: string; id: string; file: string }[]): Promise<number> => {
     for (const { org_id: orgId, id, file } of files) {
       await store.remove(file)
       await db.change(forgetFile, { orgId, id })
     }
+    return files.length
   }
 
-  const removeExpired = async (): Promise<number> => {
-    for (let total = 0; ; ) {
-      const files = await db.rows(expiredFiles, { now: clock.now(), limit: chunk })
-      await removeFiles(files)
-      total += files.length
-      if (files.length < chunk) return total
-    }
-  }
+  const removeExpired = (): Promise<number> =>
+    inChunks(chunk, async () => removeFiles(await db.rows(expiredFiles, { now: clock.now(), limit: chunk })))
 
   /** A worker that dies between the end of its file and the completion of its job leaves a file of no job. */
   const removeStray = async (): Promise<number> => {
@@ -65,15 +64,11 @@ export const makeExportRetention = (needs: { db: Db; clock: Clock; store: Object
       const removed = (await removeExpired()) + (await removeStray())
       await store.removeUnfinished(new Date(systemClock.millis() - dayMs))
       const before = new Date(clock.millis() - keptJobDays * dayMs)
-      while ((await db.change(deleteOldJobs, { before, limit: chunk })) === chunk);
+      await inChunks(chunk, () => db.change(deleteOldJobs, { before, limit: chunk }))
       return removed
     },
     removeOfOrg: async (orgId) => {
-      for (;;) {
-        const files = await db.rows(filesOfOrg, { orgId, limit: chunk })
-        await removeFiles(files)
-        if (files.length < chunk) return
-      }
+      await inChunks(chunk, async () => removeFiles(await db.rows(filesOfOrg, { orgId, limit: chunk })))
     },
   }
 }

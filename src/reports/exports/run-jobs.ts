@@ -2,11 +2,12 @@
  * Writes the files of export jobs. A file belongs to one claim: a worker that takes over a job begins another file, and
  * only the worker that still holds the claim can complete the job. So a completed job always has a whole file.
  */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
-import { type ObjectStore, ObjectStoreFault } from '../providers/objects/object-store.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { dayMs } from '../../platform/ground/units.ts'
+import { type ObjectStore, ObjectStoreFault } from '../../providers/objects/object-store.ts'
 import {
   claimExportJob,
   completeExportJob,
@@ -20,7 +21,6 @@ import {
 import type { WriteOrg } from './write-org.ts'
 
 const keptDays = 7
-const dayMs = 86_400_000
 const leaseMs = 60_000
 const maxAttempts = 3
 const retryMs = 30_000
@@ -45,7 +45,7 @@ type Needs = {
   renewMs?: number
 }
 
-class Interrupted extends Error {}
+class InterruptedFault extends Error {}
 
 const reasonOf = (fault: ObjectStoreFault): string =>
   fault.full
@@ -64,7 +64,7 @@ export const makeRunExports = (needs: Needs): RunExports => {
     let stop: Error | undefined
     const renew = async (): Promise<void> => {
       const kept = await db.change(renewExportJob, { ...claimed, until: leaseEnd(), ...written })
-      if (kept === 0) stop = new Interrupted('the job belongs to another worker')
+      if (kept === 0) stop = new InterruptedFault('the job belongs to another worker')
     }
     const timer = setInterval(
       () => void renew().catch((error) => log.warn({ err: error }, 'export not renewed')),
@@ -76,7 +76,7 @@ export const makeRunExports = (needs: Needs): RunExports => {
       }
       const parts = job.attempts > 1 ? writeAgain(orgId, { rowsWritten }) : writeOrg(orgId, { rowsWritten })
       for await (const chunk of parts) {
-        if (stopping.signal.aborted) throw new Interrupted('the worker stops')
+        if (stopping.signal.aborted) throw new InterruptedFault('the worker stops')
         if (stop) throw stop
         written.bytes += chunk.length
         yield chunk
@@ -102,7 +102,7 @@ export const makeRunExports = (needs: Needs): RunExports => {
   const end = async (job: ExportJobRow, claimed: { orgId: string; id: string; claim: string }, error: unknown) => {
     if (error instanceof ObjectStoreFault) {
       await db.change(failExportJob, { ...claimed, error: reasonOf(error), at: clock.now() })
-    } else if (error instanceof Interrupted) {
+    } else if (error instanceof InterruptedFault) {
       await db.change(releaseExportJob, { ...claimed, dueAt: clock.now(), attempts: job.attempts - 1 })
       return
     } else if (job.attempts >= maxAttempts) {

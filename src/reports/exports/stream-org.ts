@@ -1,16 +1,16 @@
 /** Sends an export while it is made. Each one keeps a connection to the database busy, so few run at a time. */
 import { Readable } from 'node:stream'
-import type { Audit, UserActor } from '../audit/append.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import type { Limiter } from '../limits/limiter.ts'
+import type { Audit, UserActor } from '../../journal/audit/append.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { hourMs } from '../../platform/ground/units.ts'
+import type { Limiter } from '../../platform/limits/limiter.ts'
 import { takeOne } from './export-limits.ts'
 import type { WriteOrg } from './write-org.ts'
 
 const atOnce = 4
 const atOncePerOrg = 2
-const hourMs = 3_600_000
 
 export type StreamOrg = (orgId: string, actor: UserActor) => Promise<Readable>
 

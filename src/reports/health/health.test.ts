@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest'
-import { primaryOwner } from '../../test/clients/team-client.ts'
-import { startTestService } from '../../test/service/service.ts'
-import type { MovableClock } from '../ground/clock.ts'
+import { primaryOwner } from '../../../test/clients/team-client.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import type { MovableClock } from '../../platform/ground/clock.ts'
 import { makeHealth } from './watch-parts.ts'
 
 const t = await startTestService()

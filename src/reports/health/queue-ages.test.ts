@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest'
-import { mail, post } from '../../test/clients/mailer.ts'
-import { startWebhookService, webhookClient } from '../../test/clients/webhook-client.ts'
-import { type Clock, systemClock } from '../ground/clock.ts'
+import { mail, post } from '../../../test/clients/mailer.ts'
+import { startWebhookService, webhookClient } from '../../../test/clients/webhook-client.ts'
+import { type Clock, systemClock } from '../../platform/ground/clock.ts'
 import { makeReadQueueAges } from './queue-ages.ts'
 
 const t = await startWebhookService()

@@ -1,6 +1,6 @@
 /** How long the oldest item of each queue has waited, by the state that it waits in. */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
 import { oldestWaiting } from './store.ts'
 
 export type QueueAge = { labels: { queue: string; state: string }; value: number }

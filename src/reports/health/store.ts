@@ -1,4 +1,4 @@
-import { statement } from '../db/statement.ts'
+import { statement } from '../../platform/db/statement.ts'
 
 /** The first probe of a minute counts. */
 export const insertProbes = statement<{ parts: string[]; states: string[]; tookMs: number[]; minute: Date }>(

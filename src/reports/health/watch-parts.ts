@@ -1,11 +1,11 @@
 /** Records once a minute which parts of the service work, and shows it. */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
+import { inChunks } from '../../platform/db/in-chunks.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { dayMs, minuteMs } from '../../platform/ground/units.ts'
 import { deleteOldProbes, insertProbes, latestProbes, type PartDay, probesByDay } from './store.ts'
 
-const minuteMs = 60_000
 const keptDays = 30
-const dayMs = 86_400_000
 const chunk = 5_000
 const probeMs = 5_000
 /** An older state says nothing about now: the worker that records it is not running. */
@@ -72,11 +72,7 @@ export const makeHealth = ({ db, clock, probes }: { db: Db; clock: Clock; probes
     },
     sweep: async () => {
       const before = new Date(clock.millis() - keptDays * dayMs)
-      for (let total = 0; ; ) {
-        const deleted = await db.change(deleteOldProbes, { before, limit: chunk })
-        total += deleted
-        if (deleted < chunk) return total
-      }
+      return inChunks(chunk, () => db.change(deleteOldProbes, { before, limit: chunk }))
     },
     read: async () => {
       const since = new Date(clock.millis() - staleMs)

@@ -1,6 +1,7 @@
 /** What the first page of the dashboard shows besides figures and usage. */
-import { statement } from '../db/statement.ts'
-import { type EndpointRow, endpointColumns } from '../webhooks/store/endpoint-rows.ts'
+import { statement } from '../../platform/db/statement.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
+import { type EndpointRow, endpointColumns } from '../../webhooks/store/endpoint-rows.ts'
 
 export type Setup = {
   verify_domain: boolean
@@ -16,7 +17,15 @@ export type PendingRegistrations = { brands: number; campaigns: number; phone_nu
 export const firstSteps = ['create_api_key', 'send_message', 'see_it_sent', 'verify_domain', 'add_webhook'] as const
 export type DoneStep = (typeof firstSteps)[number]
 
-type FirstStepsRow = Record<DoneStep, boolean> & { slug: string; domain: string | null; domain_waits: boolean }
+export type FirstStepsRow = Record<DoneStep, boolean> & { slug: string; domain: string | null; domain_waits: boolean }
+
+const hasSent = (environment: Environment): string =>
+  `exists (select from messages where org_id = :orgId and channel = 'email' and environment = '${environment}')
+       or exists (select from messages where org_id = :orgId and channel = 'sms' and environment = '${environment}')`
+
+/** How many live rows of the table have this status. */
+const countIn = (table: string, status = "in ('pending', 'submitted')"): string =>
+  `(select count(*) from ${table} where org_id = :orgId and environment = 'live' and status ${status})`
 
 /**
  * Which of the first steps an org has ever done. Each looks for one row by an index. Keys, messages and counters are never
@@ -26,11 +35,7 @@ export const readFirstSteps = statement<{ orgId: string }, FirstStepsRow>(
   'overview.read_first_steps',
   `select o.slug,
      exists (select from api_keys where org_id = :orgId) as create_api_key,
-     exists (select from messages where org_id = :orgId and channel = 'email' and environment = 'live')
-       or exists (select from messages where org_id = :orgId and channel = 'sms' and environment = 'live')
-       or exists (select from messages where org_id = :orgId and channel = 'email' and environment = 'test')
-       or exists (select from messages where org_id = :orgId and channel = 'sms' and environment = 'test')
-       as send_message,
+     ${hasSent('live')} or ${hasSent('test')} as send_message,
      exists (select from usage_counters
        where org_id = :orgId and subject = 'org' and environment in ('live', 'test') and measure in ('email', 'sms')
          and used > 0) as see_it_sent,
@@ -61,8 +66,7 @@ export const readCondition = statement<
      exists (select from domains where org_id = :orgId and status = 'verified') as verify_domain,
      exists (select from api_keys where org_id = :orgId and environment = 'live' and revoked_at is null)
        as create_api_key,
-     exists (select from messages where org_id = :orgId and channel = 'email' and environment = 'live')
-       or exists (select from messages where org_id = :orgId and channel = 'sms' and environment = 'live')
+     ${hasSent('live')}
        -- Retention may have removed them.
        or exists (select from usage_counters where org_id = :orgId and subject = 'org' and environment = 'live'
          and measure in ('email', 'sms') and used > 0)
@@ -71,18 +75,10 @@ export const readCondition = statement<
      exists (select from phone_numbers where org_id = :orgId and environment = 'live' and status = 'verified')
        as verify_sms_sender,
      json_build_object(
-       'brands', (select count(*) from brands
-         where org_id = :orgId and environment = 'live' and status = 'pending'),
-       'campaigns', (select count(*) from campaigns
-         where org_id = :orgId and environment = 'live' and status = 'pending'),
-       'phone_numbers', (select count(*) from phone_numbers
-         where org_id = :orgId and environment = 'live' and status = 'pending'),
-       'dlt', (select count(*) from dlt_entities
-           where org_id = :orgId and environment = 'live' and status in ('pending', 'submitted'))
-         + (select count(*) from dlt_headers
-           where org_id = :orgId and environment = 'live' and status in ('pending', 'submitted'))
-         + (select count(*) from dlt_templates
-           where org_id = :orgId and environment = 'live' and status in ('pending', 'submitted'))
+       'brands', ${countIn('brands', "= 'pending'")},
+       'campaigns', ${countIn('campaigns', "= 'pending'")},
+       'phone_numbers', ${countIn('phone_numbers', "= 'pending'")},
+       'dlt', ${countIn('dlt_entities')} + ${countIn('dlt_headers')} + ${countIn('dlt_templates')}
      ) as pending,
      ${endpointColumns}
    from (values (1)) as one_row left join lateral (

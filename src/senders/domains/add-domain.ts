@@ -1,15 +1,16 @@
 /** Adds a domain to a project. A live key that adds a name which a test key added before promotes that domain. */
-import type { Actor, Audit } from '../audit/append.ts'
-import { foreignKeyViolation } from '../db/faults.ts'
-import type { Db, Runner, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Vault } from '../ground/crypto.ts'
-import { Failure, invalid } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import type { Scope } from '../ground/scope.ts'
-import { lockOrg } from '../orgs/store.ts'
-import type { NewIdentity } from '../providers/email/domain-identities.ts'
-import { resourceLimit } from '../usage/plan-limits.ts'
+
+import { lockOrg } from '../../customers/orgs/store.ts'
+import { assertWithinPlan } from '../../customers/usage/within-plan.ts'
+import type { Actor, Audit } from '../../journal/audit/append.ts'
+import { foreignKeyViolation } from '../../platform/db/faults.ts'
+import type { Db, Runner, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Vault } from '../../platform/ground/crypto.ts'
+import { Failure, invalid } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Scope } from '../../platform/ground/scope.ts'
+import type { NewIdentity } from '../../providers/email/domain-identities.ts'
 import { type DkimKey, dkimKeyContext } from './dkim-key.ts'
 import type { IdentityOrigin, KeepIdentities } from './identities.ts'
 import { isReserved } from './name.ts'
@@ -67,10 +68,7 @@ const assertMayAdd = async (runner: Runner, addition: Addition): Promise<DomainA
   if (!allowance) throw new Failure('NOT_FOUND')
   if (allowance.promotable) return allowance
   if (allowance.added) throw new Failure('DOMAIN_ALREADY_ADDED')
-  const limit = resourceLimit.domains[allowance.plan]
-  if (allowance.domains >= limit) {
-    throw new Failure('PLAN_RESOURCE_LIMIT', { message: `The ${allowance.plan} plan allows ${limit} domains.` })
-  }
+  assertWithinPlan(allowance.plan, 'domains', allowance.domains)
   return allowance
 }
 
@@ -141,14 +139,8 @@ export const makeAddDomain = (needs: Needs): AddDomain => {
     await tx.row(lockOrg, { orgId })
     const row = (await promote(tx, addition)) ?? (await insert(tx, addition, prepared))
     const { id, name, region, project_id, tenant_id } = row
-    await audit(tx, {
-      orgId,
-      actor,
-      action: 'domain.added',
-      resourceType: 'domain',
-      resourceId: id,
-      metadata: { name, region, project_id, tenant_id },
-    })
+    const metadata = { name, region, project_id, tenant_id }
+    await audit(tx, { orgId, actor, action: 'domain.added', resourceType: 'domain', resourceId: id, metadata })
     return row
   }
 

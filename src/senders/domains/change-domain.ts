@@ -1,13 +1,53 @@
-/** Moves a domain to another region or another tenant. */
-import type { Actor, Audit } from '../audit/append.ts'
-import type { Db } from '../db/pool.ts'
-import { Failure, invalid } from '../ground/errors.ts'
-import type { Scope } from '../ground/scope.ts'
-import { assertMayChangeDomain, type ChangeDomain } from './change-domain.ts'
+/** Changes of a domain: the transaction of each, who may make it, and moves to another region or tenant. */
+import type { Actor, Audit } from '../../journal/audit/append.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure, invalid } from '../../platform/ground/errors.ts'
+import { assertOwnEnvironment, type Scope } from '../../platform/ground/scope.ts'
 import type { KeepIdentities } from './identities.ts'
 import type { Region } from './region.ts'
-import { bindDomain, type DomainRow, findDomain, moveDomain, shareLockTenant } from './store/domain-rows.ts'
-import { recordIdentity } from './store/identity-rows.ts'
+import {
+  bindDomain,
+  type DomainRow,
+  findDomain,
+  lockDomain,
+  moveDomain,
+  recordIdentity,
+  shareLockTenant,
+} from './store/domain-rows.ts'
+
+/** A tenant's key may change only its own tenant's domains. A test key may not change a live domain. */
+export const assertMayChangeDomain = (scope: Scope, row: DomainRow | undefined): DomainRow => {
+  if (!row) throw new Failure('NOT_FOUND')
+  if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
+  assertOwnEnvironment(scope, row.created_environment)
+  return row
+}
+
+/** Locks the domain, checks that the caller may change it, and runs the work in one transaction. */
+export type ChangeDomain = (
+  scope: Scope,
+  id: string,
+  work: (tx: Tx, row: DomainRow, at: Date) => Promise<DomainRow>,
+) => Promise<DomainRow>
+
+type ChangeNeeds = {
+  db: Db
+  clock: Clock
+  /** Drops this process's cached senders of the org immediately. Other processes are notified. */
+  forget: (orgId: string) => void
+}
+
+export const makeChangeDomain =
+  ({ db, clock, forget }: ChangeNeeds): ChangeDomain =>
+  async (scope, id, work) => {
+    const after = await db.tx(async (tx) => {
+      const row = await tx.row(lockDomain, { orgId: scope.orgId, projectId: scope.projectId, id })
+      return work(tx, assertMayChangeDomain(scope, row), clock.now())
+    })
+    forget(scope.orgId)
+    return after
+  }
 
 export interface MoveDomain {
   /**
@@ -19,7 +59,7 @@ export interface MoveDomain {
   toTenant(scope: Scope, actor: Actor, id: string, tenantId: string | null): Promise<DomainRow>
 }
 
-type Needs = {
+type MoveNeeds = {
   db: Db
   audit: Audit
   change: ChangeDomain
@@ -29,7 +69,7 @@ type Needs = {
 
 const notUsable = 'The tenant is suspended or archived. Reactivate it or choose another one.'
 
-export const makeMoveDomain = ({ db, audit, change, identities }: Needs): MoveDomain => {
+export const makeMoveDomain = ({ db, audit, change, identities }: MoveNeeds): MoveDomain => {
   const entryOf = (row: DomainRow, actor: Actor, metadata: { old: string | null; new: string | null }) => ({
     orgId: row.org_id,
     actor,

@@ -1,11 +1,13 @@
 /** Checks whether the DNS records of domains are published, and verifies or unverifies the domains accordingly. */
 import { randomUUID } from 'node:crypto'
-import type { Actor, Audit } from '../audit/append.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { AppendEvents } from '../events/append-events.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import type { Log } from '../ground/log.ts'
+import type { Actor, Audit } from '../../journal/audit/append.ts'
+import type { AppendEvents } from '../../journal/events/append-events.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { hourMs, minuteMs } from '../../platform/ground/units.ts'
+import { makeAnnounceDomain } from './announce-domain.ts'
 import type { CheckDns, CheckResult } from './dns.ts'
 import type { KeepIdentities } from './identities.ts'
 import { type MailHosts, type RecordStatuses, recordsOf } from './records.ts'
@@ -13,20 +15,17 @@ import type { DkimStatus, DomainStatus } from './shapes.ts'
 import { claimDomain, claimDueDomains, type RecordedCheck, recordCheck } from './store/domain-checks.ts'
 import type { DomainRow } from './store/domain-rows.ts'
 
-const minute = 60_000
-const hour = 60 * minute
-
 /** Longer than any check, so an expired claim belongs to a process that stopped. */
-const leaseMs = 5 * minute
+const leaseMs = 5 * minuteMs
 /** A domain that is not verified is checked often for this long. */
-const frequentChecksMs = 72 * hour
+const frequentChecksMs = 72 * hourMs
 /** This many temporary failures in a row unverify a verified domain. */
 const maxTemporaryFailures = 3
 
 /** How long after a check the next one is due. */
 export const delayAfterCheck = (status: DomainStatus, waitingMs: number): number => {
-  if (status === 'verified') return 6 * hour
-  return waitingMs < frequentChecksMs ? 5 * minute : hour
+  if (status === 'verified') return 6 * hourMs
+  return waitingMs < frequentChecksMs ? 5 * minuteMs : hourMs
 }
 
 /** The status of a domain after a check. */
@@ -72,8 +71,9 @@ const transitionOf = ({ status, status_before }: RecordedCheck): Transition => {
 }
 
 export const makeCheckDomains = (needs: Needs): CheckDomains => {
-  const { db, clock, log, audit, appendEvents, checkDns, hosts, identities, simulated, forget } = needs
+  const { db, clock, log, checkDns, hosts, identities, simulated, forget } = needs
   const { batch = 100, concurrency = 20 } = needs
+  const announce = makeAnnounceDomain(needs)
 
   const everyRecord = (row: DomainRow, status: 'found' | 'pending'): RecordStatuses =>
     Object.fromEntries(recordsOf(row, hosts).map(({ record }) => [record, status]))
@@ -102,29 +102,12 @@ export const makeCheckDomains = (needs: Needs): CheckDomains => {
   const report = async (tx: Tx, row: RecordedCheck, actor: Actor, at: Date): Promise<Transition> => {
     const transition = transitionOf(row)
     if (!transition) return undefined
-    const { id, name, region, project_id, dkim_status } = row
-    await appendEvents(tx, {
-      orgId: row.org_id,
-      tenantId: row.tenant_id,
-      environment: null,
-      event: `domain.${transition}`,
-      data: {
-        id,
-        domain: name,
-        status: transition,
-        dkim_status,
-        region,
-        project_id,
-        [`${transition}_at`]: at.toISOString(),
-      },
-    })
-    await audit(tx, {
-      orgId: row.org_id,
-      actor,
-      action: `domain.${transition}`,
-      resourceType: 'domain',
-      resourceId: id,
-      metadata: { name, dkim_status },
+    const { region, project_id, dkim_status } = row
+    await announce(tx, row, actor, {
+      what: transition,
+      status: transition,
+      data: { dkim_status, region, project_id, [`${transition}_at`]: at.toISOString() },
+      metadata: { dkim_status },
     })
     return transition
   }

@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { startDnsServer } from '../../test/servers/dns-server.ts'
+import { startDnsServer } from '../../../test/servers/dns-server.ts'
 import { newDkimKey } from './dkim-key.ts'
 import { makeCheckDns } from './dns.ts'
 import { recordsOf } from './records.ts'

@@ -1,6 +1,6 @@
 /** Looks up in DNS whether the records of a domain are published. */
 import { Resolver } from 'node:dns/promises'
-import { assertNotInTransaction } from '../db/pool.ts'
+import { assertNotInTransaction } from '../../platform/db/pool.ts'
 import { keyIn, publishesKey } from './dkim-record.ts'
 import type { DnsRecord, RecordName, RecordStatus, RecordStatuses } from './records.ts'
 import type { DkimStatus } from './shapes.ts'
@@ -15,8 +15,11 @@ export const absentCodes = new Set(['ENOTFOUND', 'ENODATA'])
 const squeeze = (text: string): string => text.trim().replace(/\s+/g, ' ')
 const withoutDot = (host: string): string => host.toLowerCase().replace(/\.$/, '')
 
-/** `others` means that different records are published where ours belongs. */
-const statusOf = (found: boolean, others: boolean): RecordStatus => (found ? 'found' : others ? 'mismatch' : 'pending')
+/** `mismatch`: other values are published where ours belongs. */
+const statusOf = (published: readonly string[], isOurs: (value: string) => boolean): RecordStatus => {
+  if (published.some(isOurs)) return 'found'
+  return published.length > 0 ? 'mismatch' : 'pending'
+}
 
 export const spfRecordsIn = (texts: readonly string[]): string[] =>
   texts.map((text) => squeeze(text).toLowerCase()).filter((text) => /^v=spf1( |$)/.test(text))
@@ -25,30 +28,14 @@ export const spfRecordsIn = (texts: readonly string[]): string[] =>
 const checkTxt = (record: DnsRecord, texts: string[]): RecordStatus => {
   if (record.record === 'DKIM') {
     const key = keyIn(record.value)
-    return statusOf(
-      texts.some((text) => publishesKey(text, key)),
-      texts.length > 0,
-    )
+    return statusOf(texts, (text) => publishesKey(text, key))
   }
   if (record.record === 'SPF') {
     const include = record.value.split(' ').find((term) => term.startsWith('include:')) as string
-    const published = spfRecordsIn(texts)
-    return statusOf(
-      published.some((text) => text.split(' ').includes(include)),
-      published.length > 0,
-    )
+    return statusOf(spfRecordsIn(texts), (text) => text.split(' ').includes(include))
   }
-  return statusOf(
-    texts.some((text) => /^v=dmarc1\s*;/i.test(squeeze(text))),
-    texts.length > 0,
-  )
+  return statusOf(texts, (text) => /^v=dmarc1\s*;/i.test(squeeze(text)))
 }
-
-const checkMx = (record: DnsRecord, hosts: string[]): RecordStatus =>
-  statusOf(
-    hosts.some((host) => withoutDot(host) === withoutDot(record.value)),
-    hosts.length > 0,
-  )
 
 type Options = {
   /** Addresses of resolvers, with a port unless it is 53. Undefined uses the resolvers of the machine. */
@@ -71,11 +58,8 @@ export const makeCheckDns =
 
     const lookUp = async (record: DnsRecord): Promise<RecordStatus> => {
       if (record.type === 'MX') {
-        const hosts = await resolver.resolveMx(record.name)
-        return checkMx(
-          record,
-          hosts.map(({ exchange }) => exchange),
-        )
+        const hosts = (await resolver.resolveMx(record.name)).map(({ exchange }) => exchange)
+        return statusOf(hosts, (host) => withoutDot(host) === withoutDot(record.value))
       }
       const texts = await resolver.resolveTxt(record.name)
       return checkTxt(

@@ -1,11 +1,11 @@
 /** Domains as identities of Amazon SES, at a loopback server with the routes of its API. */
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
-import { domainClient, eventsOf, runDomains } from '../../test/clients/domain-client.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { startDnsServer } from '../../test/servers/dns-server.ts'
-import { startSesServer } from '../../test/servers/ses.ts'
-import { startTestService, testService } from '../../test/service/service.ts'
+import { domainClient, eventsOf, runDomains } from '../../../test/clients/domain-client.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startDnsServer } from '../../../test/servers/dns-server.ts'
+import { startSesServer } from '../../../test/servers/ses.ts'
+import { startTestService, testService } from '../../../test/service/service.ts'
 
 vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIDEXAMPLE')
 vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'secret')

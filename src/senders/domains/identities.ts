@@ -1,20 +1,19 @@
 /** Keeps the identities of domains at the provider in step with the domains. */
-import type { Db, Tx } from '../db/pool.ts'
-import type { Vault } from '../ground/crypto.ts'
-import { Failure } from '../ground/errors.ts'
-import type { Log } from '../ground/log.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Vault } from '../../platform/ground/crypto.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import {
   type DomainIdentities,
-  IdentityError,
+  IdentityFault,
   type IdentityState,
   type NewIdentity,
-} from '../providers/email/domain-identities.ts'
+} from '../../providers/email/domain-identities.ts'
 import { dkimKeyContext } from './dkim-key.ts'
 import type { CheckResult } from './dns.ts'
 import { returnHost } from './records.ts'
 import type { Region } from './region.ts'
-import type { DomainRow } from './store/domain-rows.ts'
-import { findDkimKey, findOtherIdentity, inheritIdentity, recordIdentity } from './store/identity-rows.ts'
+import { type DomainRow, findDkimKey, findOtherIdentity, inheritIdentity, recordIdentity } from './store/domain-rows.ts'
 
 export type IdentityOrigin = 'created' | 'adopted'
 
@@ -27,7 +26,7 @@ const failureCodes = {
 
 /** A fault of the provider as a response. Any other error stays what it is. */
 const asProviderFailure = (error: unknown): unknown =>
-  error instanceof IdentityError
+  error instanceof IdentityFault
     ? new Failure(failureCodes[error.kind], { message: error.message, cause: error })
     : error
 
@@ -105,6 +104,9 @@ export const makeKeepIdentities = ({ identities, db, vault, log }: Needs): KeepI
     }
   }
 
+  const notRemoved = (error: unknown, domain: string): void =>
+    log.warn({ err: error, domain }, 'domain identity not removed')
+
   const removeUnused = async (row: DomainRow): Promise<void> => {
     if (row.identity !== 'created') return
     if (await db.row(findOtherIdentity, { name: row.name, region: row.region, id: row.id })) return
@@ -119,23 +121,18 @@ export const makeKeepIdentities = ({ identities, db, vault, log }: Needs): KeepI
       return { identity, origin: await create(identity) }
     },
 
-    release: (row) =>
-      removeUnused(row).catch((error) => {
-        log.warn({ err: error, domain: row.name }, 'domain identity not removed')
-      }),
+    release: (row) => removeUnused(row).catch((error) => notRemoved(error, row.name)),
 
     undo: async (identity, origin) => {
       if (origin !== 'created') return
-      await identities.remove(identity).catch((error) => {
-        log.warn({ err: error, domain: identity.name }, 'domain identity not removed')
-      })
+      await identities.remove(identity).catch((error) => notRemoved(error, identity.name))
     },
 
     remove: async (row) => {
       try {
         await removeUnused(row)
       } catch (error) {
-        log.warn({ err: error, domain: row.name }, 'domain identity not removed')
+        notRemoved(error, row.name)
         throw asProviderFailure(error)
       }
     },
@@ -150,7 +147,7 @@ export const makeKeepIdentities = ({ identities, db, vault, log }: Needs): KeepI
       try {
         return await checkIdentity(row, dns)
       } catch (error) {
-        if (!(error instanceof IdentityError)) throw error
+        if (!(error instanceof IdentityFault)) throw error
         log.warn({ err: error, domain_id: row.id }, 'domain identity not checked')
         // A fault of the provider's API says nothing about the domain. It neither verifies nor unverifies one.
         return row.status === 'verified' || error.kind === 'forbidden' ? dns : { ...dns, dkim: 'TEMPORARY_FAILURE' }

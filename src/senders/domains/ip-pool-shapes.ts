@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { refusing } from '../ground/refused-fields.ts'
+import { refusing } from '../../platform/ground/refused-fields.ts'
 import { regions } from './region.ts'
 
 const poolName = z.string().trim().min(1).max(100).describe('A name for people, 1 to 100 characters.')

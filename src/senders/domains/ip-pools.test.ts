@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { withTrail } from '../../test/audit/trail.ts'
-import { domainClient } from '../../test/clients/domain-client.ts'
-import { keyClient, keyIdOf } from '../../test/clients/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { beginOtherTransaction } from '../../test/service/other-transaction.ts'
-import { type Reply, startTestService, testService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
+import { withTrail } from '../../../test/audit/trail.ts'
+import { domainClient } from '../../../test/clients/domain-client.ts'
+import { keyClient, keyIdOf } from '../../../test/clients/key-client.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { beginOtherTransaction } from '../../../test/service/other-transaction.ts'
+import { type Reply, startTestService, testService } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
 import type { DomainSender } from './sender.ts'
 
 const t = await startTestService()

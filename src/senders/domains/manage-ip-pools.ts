@@ -1,15 +1,16 @@
 /** Dedicated IP pools: addresses that send only the org's own mail. */
 
 import { randomInt } from 'node:crypto'
-import type { Actor, Audit } from '../audit/append.ts'
-import { foreignKeyViolation } from '../db/faults.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import type { Scope } from '../ground/scope.ts'
-import { lockOrg } from '../orgs/store.ts'
-import { dedicatedIpLimit } from '../usage/plan-limits.ts'
+import { lockOrg } from '../../customers/orgs/store.ts'
+import { dedicatedIpLimit } from '../../customers/usage/plan-limits.ts'
+import type { Actor, Audit } from '../../journal/audit/append.ts'
+import { foreignKeyViolation } from '../../platform/db/faults.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Scope } from '../../platform/ground/scope.ts'
 import type { CreateIpPool, PatchIpPool } from './ip-pool-shapes.ts'
 import {
   countIps,
@@ -18,6 +19,7 @@ import {
   type Ip,
   type IpPoolRow,
   insertIpPool,
+  listIpPools,
   lockIpPool,
   lockPoolNames,
   updateIpPool,
@@ -25,6 +27,7 @@ import {
 
 export interface ManageIpPools {
   create(scope: Scope, actor: Actor, body: CreateIpPool): Promise<IpPoolRow>
+  list(of: Pick<Scope, 'orgId' | 'projectId'>, page: PageAsked): Promise<IpPoolRow[]>
   get(scope: Scope, id: string): Promise<IpPoolRow>
   patch(scope: Scope, actor: Actor, id: string, body: PatchIpPool): Promise<IpPoolRow>
   remove(scope: Scope, actor: Actor, id: string): Promise<void>
@@ -87,6 +90,8 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
     })
 
   return {
+    list: ({ orgId, projectId }, page) => db.rows(listIpPools, { orgId, projectId, ...keysetOf(page) }),
+
     create: (scope, actor, body) =>
       db.tx(async (tx) => {
         await assertWithinLimit(tx, scope.orgId, body.ip_count)

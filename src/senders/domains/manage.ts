@@ -1,25 +1,34 @@
 /** Creates, reads, verifies, changes and removes sending domains, and starts and ends their warmup. */
 
-import type { Actor, Audit } from '../audit/append.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { AppendEvents } from '../events/append-events.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Vault } from '../ground/crypto.ts'
-import { Failure, invalid } from '../ground/errors.ts'
-import type { Scope } from '../ground/scope.ts'
-import type { Limiter } from '../limits/limiter.ts'
-import { dayOf } from '../usage/periods.ts'
+import { dayOf } from '../../customers/usage/periods.ts'
+import type { Actor, Audit } from '../../journal/audit/append.ts'
+import type { AppendEvents } from '../../journal/events/append-events.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Vault } from '../../platform/ground/crypto.ts'
+import { Failure, invalid } from '../../platform/ground/errors.ts'
+import type { Scope } from '../../platform/ground/scope.ts'
+import { minuteMs } from '../../platform/ground/units.ts'
+import type { Limiter } from '../../platform/limits/limiter.ts'
 import { makeAddDomain } from './add-domain.ts'
-import { assertMayChangeDomain, makeChangeDomain } from './change-domain.ts'
+import { makeAnnounceDomain } from './announce-domain.ts'
+import { assertMayChangeDomain, makeChangeDomain, makeMoveDomain } from './change-domain.ts'
 import type { CheckDomains } from './check.ts'
 import type { DkimKey } from './dkim-key.ts'
 import type { KeepIdentities } from './identities.ts'
-import { makeMoveDomain } from './move-domain.ts'
 import type { Region } from './region.ts'
 import type { CreateDomain, PatchDomain } from './shapes.ts'
-import { type DomainRow, deleteDomain, findDomain, listDomains, updateDomain } from './store/domain-rows.ts'
+import {
+  type DomainRow,
+  deleteDomain,
+  endWarmup,
+  findDomain,
+  listDomains,
+  startWarmup,
+  updateDomain,
+  warmupSent,
+} from './store/domain-rows.ts'
 import { shareLockIpPool } from './store/ip-pool-rows.ts'
-import { endWarmup, startWarmup, warmupSent } from './store/warmup-windows.ts'
 import { warmupCap, warmupEnd } from './warmup.ts'
 
 /** A domain at one instant. `sentToday` is 0 unless the domain is in warmup. */
@@ -63,7 +72,6 @@ type Needs = {
   forget: (orgId: string) => void
 }
 
-const minute = 60_000
 const checksPerMinute = 10
 
 const inWarmup = ({ warmup_days, warmup_started_at }: DomainRow, at: Date): boolean =>
@@ -83,6 +91,7 @@ const assertAssignable = async (tx: Tx, row: DomainRow, poolId: string): Promise
 export const makeManageDomains = (needs: Needs): ManageDomains => {
   const { db, clock, audit, appendEvents, check, limiter, vault, newKey, serviceDomain, identities, forget } = needs
   const addDomain = makeAddDomain({ db, clock, audit, vault, newKey, serviceDomain, identities })
+  const announce = makeAnnounceDomain({ audit, appendEvents })
   const change = makeChangeDomain({ db, clock, forget })
   const move = makeMoveDomain({ db, audit, change, identities })
 
@@ -100,7 +109,7 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
 
   const limitChecks = async (orgId: string, id: string): Promise<void> => {
     const now = clock.millis()
-    const bucket = { name: `{${orgId}}:domain_check:${id}`, limit: checksPerMinute, windowMs: minute }
+    const bucket = { name: `{${orgId}}:domain_check:${id}`, limit: checksPerMinute, windowMs: minuteMs }
     const taken = await limiter?.take([bucket], now)
     if (!taken || taken.allowed) return
     throw new Failure('RATE_LIMITED', {
@@ -154,21 +163,12 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
       await change(scope, id, async (tx, row, at) => {
         await tx.row(deleteDomain, { orgId: scope.orgId, id })
         await identities?.inherit(tx, row)
-        const { name, tenant_id: tenantId, project_id } = row
-        await appendEvents(tx, {
-          orgId: scope.orgId,
-          tenantId,
-          environment: null,
-          event: 'domain.removed',
-          data: { id, domain: name, status: 'removed', project_id, removed_at: at.toISOString() },
-        })
-        await audit(tx, {
-          orgId: scope.orgId,
-          actor,
-          action: 'domain.removed',
-          resourceType: 'domain',
-          resourceId: id,
-          metadata: { name, project_id, tenant_id: tenantId },
+        const { tenant_id, project_id } = row
+        await announce(tx, row, actor, {
+          what: 'removed',
+          status: 'removed',
+          data: { project_id, removed_at: at.toISOString() },
+          metadata: { project_id, tenant_id },
         })
         return row
       })
@@ -186,20 +186,11 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
         if (!started) throw new Failure('WARMUP_ALREADY_ACTIVE')
         const window = { days, started_at: at.toISOString(), ends_at: endsAt.toISOString() }
         const daily_cap = warmupCap({ startedAt: at, days }, at)
-        await appendEvents(tx, {
-          orgId: scope.orgId,
-          tenantId: before.tenant_id,
-          environment: null,
-          event: 'domain.warmup_started',
-          data: { id, domain: before.name, status: 'warming', daily_cap, ...window },
-        })
-        await audit(tx, {
-          orgId: scope.orgId,
-          actor,
-          action: 'domain.warmup_started',
-          resourceType: 'domain',
-          resourceId: id,
-          metadata: { name: before.name, ...window },
+        await announce(tx, before, actor, {
+          what: 'warmup_started',
+          status: 'warming',
+          data: { daily_cap, ...window },
+          metadata: window,
         })
         return started
       })

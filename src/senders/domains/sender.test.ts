@@ -1,11 +1,11 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type DomainClient, domainClient, runDomains } from '../../test/clients/domain-client.ts'
-import { keyClient } from '../../test/clients/key-client.ts'
-import { startTestService, type TestService, testService } from '../../test/service/service.ts'
-import type { Code } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import type { CreatedOrg } from '../operator/create-org.ts'
+import { type DomainClient, domainClient, runDomains } from '../../../test/clients/domain-client.ts'
+import { keyClient } from '../../../test/clients/key-client.ts'
+import { startTestService, type TestService, testService } from '../../../test/service/service.ts'
+import type { CreatedOrg } from '../../app/operator/create-org.ts'
+import type { Code } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
 import { type DomainSender, type Sender, type SendingCaller, warmupCap } from './sender.ts'
 
 let t: TestService

@@ -1,9 +1,9 @@
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { expect, onTestFinished, test } from 'vitest'
-import { testMasterKey } from '../../test/service/service.ts'
-import { makeVault } from '../ground/crypto.ts'
-import { startBouncingService } from '../inbound-smtp/harness.ts'
-import { makeSendNotice } from '../messages/notice.ts'
+import { startBouncingService } from '../../../test/clients/inbound-mail.ts'
+import { testMasterKey } from '../../../test/service/service.ts'
+import { makeVault } from '../../platform/ground/crypto.ts'
+import { makeSendNotice } from '../../sending/messages/notice.ts'
 import { makeServiceDkim, serviceSelector } from './service-dkim.ts'
 
 test('Notices of the service are signed with its own key once that exists, and mail of domains with theirs', async () => {

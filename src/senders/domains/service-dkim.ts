@@ -2,12 +2,12 @@
  * The DKIM key of the service's own domain, which sends notices and the mail of sandbox senders. The key is made when the
  * operator asks for its record, so nothing is signed before there is a record to publish.
  */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Vault } from '../ground/crypto.ts'
-import type { Log } from '../ground/log.ts'
-import type { EmailProvider, Mail } from '../providers/email/email-provider.ts'
-import { claimSetting, readSetting } from '../settings/store.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Vault } from '../../platform/ground/crypto.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { claimSetting, readSetting } from '../../platform/settings/store.ts'
+import type { EmailProvider, Mail } from '../../providers/email/email-provider.ts'
 import { type DkimKey, newDkimKey } from './dkim-key.ts'
 
 const settingName = 'service_dkim'

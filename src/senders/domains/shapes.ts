@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { givenId, patternText } from '../ground/bounded-text.ts'
-import { eachRefused, refusing } from '../ground/refused-fields.ts'
+import { givenId, patternText } from '../../platform/ground/bounded-text.ts'
+import { eachRefused, refusing } from '../../platform/ground/refused-fields.ts'
 import { longestName, normaliseName } from './name.ts'
 import { recordNames } from './records.ts'
 import { regions } from './region.ts'

@@ -1,5 +1,5 @@
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
 import { type DkimStatus, dkimStatuses } from './shapes.ts'
 import { simulateDomain } from './store/domain-checks.ts'
 

@@ -1,5 +1,6 @@
 /** A domain in warmup may send to few recipients on the first day and to twice as many on each day after that. */
-const dayMs = 86_400_000
+import { dayMs } from '../../platform/ground/units.ts'
+
 const firstCap = 50
 
 export type Warmup = { startedAt: Date; days: number }

@@ -1,10 +1,10 @@
 /** Finds the registered ids that a message to India has to carry. */
-import type { Db } from '../db/pool.ts'
-import { makeShortCache } from '../db/short-cache.ts'
-import { Failure } from '../ground/errors.ts'
-import { isId } from '../ground/ids.ts'
-import { andThen, type MaybePromise } from '../ground/maybe-promise.ts'
-import type { Scope } from '../ground/scope.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { makeShortCache } from '../../platform/db/short-cache.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { isId } from '../../platform/ground/ids.ts'
+import { andThen, type MaybePromise } from '../../platform/ground/maybe-promise.ts'
+import type { Scope } from '../../platform/ground/scope.ts'
 import { type DltTemplateRow, findDltTemplate } from './store/sender-lookups.ts'
 
 export type DltIds = { entityId: string; templateId: string; content: string }

@@ -1,9 +1,9 @@
 /** Sets what the simulated registry reports, for the development tools. */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { isId } from '../ground/ids.ts'
-import { wholeRegistry } from '../providers/registry/local-registry.ts'
-import { deleteSimulated, writeSimulated } from '../providers/registry/store.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { isId } from '../../platform/ground/ids.ts'
+import { wholeRegistry } from '../../providers/registry/local-registry.ts'
+import { deleteSimulated, writeSimulated } from '../../providers/registry/store.ts'
 import { brandStatements } from './store/brand-rows.ts'
 import { campaignStatements } from './store/campaign-rows.ts'
 import { phoneNumberStatements } from './store/phone-number-rows.ts'
@@ -31,6 +31,15 @@ const existing = [
   ['phoneNumber', phoneNumberStatements.exists],
 ] as const
 
+/** Sets what the simulated registry reports about a row. "Reachable" takes back what was set. */
+export const setSimulated = async (
+  { db, clock }: { db: Db; clock: Clock },
+  { id, status, missingFields, reason }: SimulatedReport,
+): Promise<void> => {
+  if (status === 'reachable') await db.change(deleteSimulated, { ids: [id] })
+  else await db.change(writeSimulated, { id, status, missingFields, reason, at: clock.now() })
+}
+
 export const makeSimulateRegistration = ({ db, clock }: { db: Db; clock: Clock }): SimulateRegistration => {
   const statementOf = (id: string) => existing.find(([kind]) => isId(kind, id))?.[1]
   const exists = async (id: string): Promise<boolean> => {
@@ -39,10 +48,9 @@ export const makeSimulateRegistration = ({ db, clock }: { db: Db; clock: Clock }
   }
   return {
     accepts: (id) => id === wholeRegistry || statementOf(id) !== undefined,
-    set: async ({ id, status, missingFields, reason }) => {
-      if (!(await exists(id))) return false
-      if (status === 'reachable') await db.change(deleteSimulated, { ids: [id] })
-      else await db.change(writeSimulated, { id, status, missingFields, reason, at: clock.now() })
+    set: async (report) => {
+      if (!(await exists(report.id))) return false
+      await setSimulated({ db, clock }, report)
       return true
     },
   }

@@ -1,12 +1,12 @@
 /** Decides which sender a text message is sent from. Runs before every live message, so rows are cached briefly. */
-import type { Db, Tx } from '../db/pool.ts'
-import { makeShortCache } from '../db/short-cache.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import { andThen, type MaybePromise } from '../ground/maybe-promise.ts'
-import { isE164 } from '../ground/phone-number.ts'
-import type { Scope } from '../ground/scope.ts'
-import { isSenderId } from '../ground/sender-id.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import { makeShortCache } from '../../platform/db/short-cache.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { andThen, type MaybePromise } from '../../platform/ground/maybe-promise.ts'
+import { isE164 } from '../../platform/ground/phone-number.ts'
+import type { Scope } from '../../platform/ground/scope.ts'
+import { isSenderId } from '../../platform/ground/sender-id.ts'
 import {
   assignPoolRecipient,
   findNumber,

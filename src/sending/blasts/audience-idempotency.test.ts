@@ -1,10 +1,10 @@
 /** Repeated sends to an audience, and sends that stop part way. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { type BlastClient, blastClient, email, readers } from '../../test/clients/blast-client.ts'
-import type { Body } from '../../test/clients/mailer.ts'
-import { expectRefusal } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
+import { type BlastClient, blastClient, email, readers } from '../../../test/clients/blast-client.ts'
+import type { Body } from '../../../test/clients/mailer.ts'
+import { expectRefusal } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

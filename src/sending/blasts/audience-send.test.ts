@@ -1,11 +1,10 @@
 /** A send to an audience: its response, its messages, and what their content is made of. */
 import { createHash } from 'node:crypto'
-import { afterAll, describe, expect, test } from 'vitest'
-import { blastClient, email, readers, sms } from '../../test/clients/blast-client.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { describe, expect, test } from 'vitest'
+import { blastClient, email, readers, sms } from '../../../test/clients/blast-client.ts'
+import { sharedTestService } from '../../../test/service/service.ts'
 
-const t = await startTestService()
-afterAll(() => t.stop())
+const t = await sharedTestService()
 
 const plain = { channel: 'email', subject: 'Hello {{name}}', text: 'Dear {{first_name}}' }
 

@@ -1,18 +1,20 @@
 /** Every check of a send to an audience before the messages of its recipients are rendered. Nothing is stored. */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import { newId, timeOfId } from '../ground/ids.ts'
-import { instantOfLocal } from '../ground/local-time.ts'
-import type { MaybePromise } from '../ground/maybe-promise.ts'
+
+import type { Usage } from '../../customers/usage/reserve.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { newId, timeOfId } from '../../platform/ground/ids.ts'
+import { instantOfLocal } from '../../platform/ground/local-time.ts'
+import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
+import type { FindSuppressed } from '../../recipients/suppressions/find-suppressed.ts'
 import type { BulkChannel, BulkSend } from '../messages/bulk-channel.ts'
 import type { SentBy } from '../messages/draft.ts'
 import { staysScheduled } from '../messages/schedule.ts'
 import type { DraftCaller } from '../messages/sent-by.ts'
-import type { FindSuppressed } from '../suppressions/find-suppressed.ts'
+import { spendBy } from '../messages/sent-message.ts'
 import type { OpenTemplate } from '../templates/open-template.ts'
 import type { RenderTemplates } from '../templates/render.ts'
-import type { Usage } from '../usage/reserve.ts'
 import { makeChooseRecipients } from './choose-recipients.ts'
 import type { BlastRecipient } from './plan-slots.ts'
 import type { SendAudienceBody as Body } from './shapes.ts'
@@ -51,14 +53,6 @@ export type CheckNeeds = {
 }
 
 const byId = (a: SendMember, b: SendMember): number => (a.id < b.id ? -1 : 1)
-
-export const spendOf = ({ by }: BulkSend, { channel }: Body) => ({
-  orgId: by.orgId,
-  tenantId: by.tenantId,
-  environment: by.environment,
-  keyId: by.keyId,
-  channel,
-})
 
 export const makeCheckSend = (needs: CheckNeeds): CheckSend => {
   const { db, clock, channels, usage } = needs
@@ -118,7 +112,7 @@ export const makeCheckSend = (needs: CheckNeeds): CheckSend => {
       send,
       recipients.map(({ address }) => address),
     )
-    await usage.check({ ...spendOf(send, body), units: recipients.length })
+    await usage.check({ ...spendBy({ by, channel: name }), units: recipients.length })
     const total = members.length
     const quietHours = audience.sms_quiet_hours
     return { send, audienceId, body, total, suppressed, recipients, template, quietHours, start }

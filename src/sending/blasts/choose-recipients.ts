@@ -1,7 +1,7 @@
 /** The members that a send goes to: each address once, without those that are suppressed. */
 
+import type { FindSuppressed } from '../../recipients/suppressions/find-suppressed.ts'
 import type { BulkChannel } from '../messages/bulk-channel.ts'
-import type { FindSuppressed } from '../suppressions/find-suppressed.ts'
 import type { BlastRecipient } from './plan-slots.ts'
 import type { SendMember } from './store/recipient-rows.ts'
 

@@ -1,8 +1,8 @@
 /** Chooses the best subject of a test, and sends it to the recipients that wait for it. */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { iso } from '../ground/instant.ts'
-import type { Log } from '../ground/log.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { iso } from '../../platform/ground/instant.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import { countReactions, listUndecided, markDecided, releaseWaiting, type WaitingJob } from './store/winner-rows.ts'
 
 type Reactions = { variant: string; sent: number; reacted: number }

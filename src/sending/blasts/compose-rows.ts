@@ -2,10 +2,10 @@
  * Renders the message of every recipient as a line for COPY, a few contacts at a time, and refuses the whole send for
  * the first one that cannot be sent.
  */
-import type { Db } from '../db/pool.ts'
-import { Failure, invalid } from '../ground/errors.ts'
-import { startSlices } from '../ground/event-loop-turns.ts'
-import type { MaybePromise } from '../ground/maybe-promise.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { Failure, invalid } from '../../platform/ground/errors.ts'
+import { startSlices } from '../../platform/ground/event-loop-turns.ts'
+import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
 import type { BulkChannel, BulkSend } from '../messages/bulk-channel.ts'
 import type { Draft } from '../messages/draft.ts'
 import { scheduledRow } from '../messages/rows.ts'
@@ -13,18 +13,12 @@ import type { TemplateVariables } from '../templates/language.ts'
 import type { OpenTemplate } from '../templates/open-template.ts'
 import { missingVariables } from '../templates/render-parts.ts'
 import { variablesOf } from './contact-variables.ts'
-import { type CopyTable, copyLine } from './copy-text.ts'
+import { copyLine } from './copy-text.ts'
 import { makeMeasure, tooLarge } from './message-size.ts'
 import type { Slot } from './plan-slots.ts'
 import { type ContactValues, readContactValues } from './store/recipient-rows.ts'
-import { stagedColumns } from './store/staged-rows.ts'
+import { stagedTable } from './store/staged-rows.ts'
 import { variantLetter } from './variants.ts'
-
-export const stagedTable: CopyTable = {
-  columns: stagedColumns,
-  json: new Set(['names', 'headers', 'attachments', 'metadata', 'provider_response', 'history', 'sms']),
-  absent: { cc: [], bcc: [], reply_to: [], tags: [], track_opens: false, track_clicks: false },
-}
 
 /** Contacts that are read together: at most this many, with at most this much metadata. */
 const contactsAtOnce = 200

@@ -1,15 +1,16 @@
 /** Creates the job of a send, and ends its scheduling. */
-import type { Actor, Audit } from '../audit/append.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { AppendEvents } from '../events/append-events.ts'
-import type { Clock } from '../ground/clock.ts'
-import { envelope, Failure } from '../ground/errors.ts'
-import { iso } from '../ground/instant.ts'
-import { currentRequestId } from '../ground/request-context.ts'
-import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
+
+import { settledUsage } from '../../customers/usage/lines.ts'
+import { settleUsage } from '../../customers/usage/store.ts'
+import type { Actor, Audit } from '../../journal/audit/append.ts'
+import type { AppendEvents } from '../../journal/events/append-events.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { envelope, Failure } from '../../platform/ground/errors.ts'
+import { iso } from '../../platform/ground/instant.ts'
+import { currentRequestId } from '../../platform/ground/request-context.ts'
+import type { Idempotency, IdempotencyClaim } from '../../platform/idempotency/claims.ts'
 import type { BulkSend } from '../messages/bulk-channel.ts'
-import { settledUsage } from '../usage/lines.ts'
-import { settleUsage } from '../usage/store.ts'
 import { jobCompleted } from './job-events.ts'
 import type { SlotPlan } from './plan-slots.ts'
 import type { AudienceSent, JobWinner, SendAudienceBody } from './shapes.ts'
@@ -88,6 +89,16 @@ export const makeCreateJob = ({ db, clock, audit, appendEvents, idempotency }: N
     })
   }
 
+  const recordAnswer = async (tx: Tx, { claim }: NewJob, sent: AudienceSent): Promise<void> => {
+    if (claim) await idempotency.recordWith(tx, [{ claim, status: 200, body: JSON.stringify(sent) }])
+  }
+
+  /** The response for repeated requests. */
+  const incompleteAnswer = (job: NewJob, claim: IdempotencyClaim) => {
+    const failure = incompleteSend(job.send.jobId)
+    return { claim, status: failure.status, body: envelope(failure, currentRequestId() ?? '') }
+  }
+
   return {
     /**
      * From here on the send has an effect. The same transaction records the response that a repeated request gets if
@@ -97,9 +108,7 @@ export const makeCreateJob = ({ db, clock, audit, appendEvents, idempotency }: N
       db.tx(async (tx) => {
         await insert(tx, job, false)
         if (!job.claim) return
-        const failure = incompleteSend(job.send.jobId)
-        const body = envelope(failure, currentRequestId() ?? '')
-        const held = await idempotency.recordProvisional(tx, { claim: job.claim, status: failure.status, body })
+        const held = await idempotency.recordProvisional(tx, incompleteAnswer(job, job.claim))
         // Another request took the key over after its lock expired.
         if (!held) throw new Failure('IDEMPOTENCY_IN_FLIGHT', { retryAfter: 1 })
       }),
@@ -110,8 +119,7 @@ export const makeCreateJob = ({ db, clock, audit, appendEvents, idempotency }: N
         const { orgId } = job.send.by
         const ending = { orgId, id: job.send.jobId, scheduled, deferred, incomplete: false }
         if (!(await tx.row(endScheduling, ending))) return false
-        const body = JSON.stringify(answerOf(job, scheduled, deferred))
-        if (job.claim) await idempotency.recordWith(tx, [{ claim: job.claim, status: 200, body }])
+        await recordAnswer(tx, job, answerOf(job, scheduled, deferred))
         return true
       }),
 
@@ -120,10 +128,7 @@ export const makeCreateJob = ({ db, clock, audit, appendEvents, idempotency }: N
       db.tx(async (tx) => {
         const { orgId } = job.send.by
         await tx.row(endScheduling, { orgId, id: job.send.jobId, scheduled, deferred, incomplete: true })
-        if (!job.claim) return
-        const failure = incompleteSend(job.send.jobId)
-        const body = envelope(failure, currentRequestId() ?? '')
-        await idempotency.recordWith(tx, [{ claim: job.claim, status: failure.status, body }])
+        if (job.claim) await idempotency.recordWith(tx, [incompleteAnswer(job, job.claim)])
       }),
 
     /** A job without messages is complete when it is created. */
@@ -141,8 +146,7 @@ export const makeCreateJob = ({ db, clock, audit, appendEvents, idempotency }: N
         }
         const counts = { total, suppressed, sent: 0, delivered: 0, failed: 0, canceled: 0 }
         await appendEvents(tx, jobCompleted({ ...subject, ...counts }, clock.now()))
-        const answer = JSON.stringify(answerOf(job, 0, 0))
-        if (job.claim) await idempotency.recordWith(tx, [{ claim: job.claim, status: 200, body: answer }])
+        await recordAnswer(tx, job, answerOf(job, 0, 0))
       }),
   }
 }

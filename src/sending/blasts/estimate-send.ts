@@ -2,10 +2,11 @@
  * What a send to an audience would do and cost. It runs the checks of the send and renders every message, and stores
  * nothing.
  */
-import { iso } from '../ground/instant.ts'
-import { makeOrgTurns } from '../ground/org-turns.ts'
+
+import { usd } from '../../customers/usage/read.ts'
+import { iso } from '../../platform/ground/instant.ts'
+import { makeOrgTurns } from '../../platform/ground/org-turns.ts'
 import type { Draft } from '../messages/draft.ts'
-import { usd } from '../usage/read.ts'
 import { type AudienceCaller, type CheckedRequest, type CheckNeeds, makeCheckSend } from './check-send.ts'
 import { makeComposeRows, slicesOfSlots } from './compose-rows.ts'
 import { planSlots } from './plan-slots.ts'

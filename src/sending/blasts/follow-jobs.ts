@@ -1,10 +1,11 @@
 /** Follows jobs from their first message to their last, and fires each of their events once. */
-import type { Db } from '../db/pool.ts'
-import type { AppendEvents } from '../events/append-events.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Log } from '../ground/log.ts'
-import { lockSeconds } from '../idempotency/claims.ts'
-import type { OnSent } from '../messages/scheduler.ts'
+
+import type { AppendEvents } from '../../journal/events/append-events.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { lockSeconds } from '../../platform/idempotency/claims.ts'
+import type { OnSent } from '../messages/settle-claimed.ts'
 import { makeChooseWinner } from './choose-winner.ts'
 import { jobCompleted, jobStarted } from './job-events.ts'
 import { giveUpScheduling, listFinished, markCompleted, markStarted } from './store/job-progress.ts'

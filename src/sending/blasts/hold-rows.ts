@@ -1,4 +1,4 @@
-import type { HeldUntil } from '../messages/scheduler.ts'
+import type { HeldUntil } from '../messages/settle-claimed.ts'
 import { outOfQuietHours } from './quiet-hours.ts'
 
 /** Later than a quiet period begins, no start of a send matters. */

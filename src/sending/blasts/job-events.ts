@@ -1,6 +1,6 @@
 /** The events of a job. */
-import type { NewEvent } from '../events/append-events.ts'
-import { iso } from '../ground/instant.ts'
+import type { NewEvent } from '../../journal/events/append-events.ts'
+import { iso } from '../../platform/ground/instant.ts'
 import type { FinishedJob } from './store/job-progress.ts'
 import type { JobRow } from './store/job-rows.ts'
 

@@ -1,8 +1,8 @@
 /** Jobs: reading and canceling them, and their events. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { blastClient, email, readers } from '../../test/clients/blast-client.ts'
-import { expectRefusal } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { blastClient, email, readers } from '../../../test/clients/blast-client.ts'
+import { expectRefusal } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,5 +1,5 @@
 /** How large the stored messages of a send may be. */
-import { Failure } from '../ground/errors.ts'
+import { Failure } from '../../platform/ground/errors.ts'
 import type { MessageContent } from '../messages/channel-adapter.ts'
 
 export const maxMessageBytes = 900_000

@@ -1,10 +1,10 @@
 /** An org that is deleted while a send to an audience is loaded or dispatched. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { type BlastClient, blastClient, email, readers } from '../../test/clients/blast-client.ts'
-import { primaryOwner } from '../../test/clients/team-client.ts'
-import { expectRefusal } from '../../test/expect/refusal.ts'
-import { beginOtherTransaction } from '../../test/service/other-transaction.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { type BlastClient, blastClient, email, readers } from '../../../test/clients/blast-client.ts'
+import { primaryOwner } from '../../../test/clients/team-client.ts'
+import { expectRefusal } from '../../../test/expect/refusal.ts'
+import { beginOtherTransaction } from '../../../test/service/other-transaction.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,10 +1,9 @@
 /** When each recipient's message is due: its place in the ramp, moved out of quiet hours. */
-import { startSlices } from '../ground/event-loop-turns.ts'
+import { startSlices } from '../../platform/ground/event-loop-turns.ts'
+import { minuteMs } from '../../platform/ground/units.ts'
 import { outOfQuietHours } from './quiet-hours.ts'
 import type { SendAudienceBody } from './shapes.ts'
 import { testShare, variantOf } from './variants.ts'
-
-const minute = 60_000
 
 export type BlastRecipient = {
   contactId: string
@@ -31,7 +30,7 @@ export type SlotPlan = {
 
 /** Slot i of n, spread evenly from the start to the end of the ramp. */
 const timeOf = (start: Date, rampMinutes: number, i: number, n: number): Date =>
-  new Date(start.getTime() + (n > 1 ? Math.round((i * rampMinutes * minute) / (n - 1)) : 0))
+  new Date(start.getTime() + (n > 1 ? Math.round((i * rampMinutes * minuteMs) / (n - 1)) : 0))
 
 type Ramp = { start: Date; rampMinutes: number; quietHours: boolean }
 
@@ -80,7 +79,7 @@ export const planSlots = async (
     recipients.filter(({ contactId }) => inTest?.has(contactId) ?? true),
     { ...held, start },
   )
-  const decidesAt = winner && inTest ? new Date(latest(first, start).getTime() + winner.wait_minutes * minute) : null
+  const decidesAt = winner && inTest ? new Date(latest(first, start).getTime() + winner.wait_minutes * minuteMs) : null
   const rest = decidesAt
     ? await ramp(
         recipients.filter(({ contactId }) => !inTest?.has(contactId)),

@@ -2,12 +2,12 @@
  * Text messages to an audience are not sent from 21:00 to 08:00 at their destination. The time at the destination
  * follows from the calling code. A code with several time zones is open only while all of them are.
  */
-import { instantOfLocal } from '../ground/local-time.ts'
-import { callingCodeOf, isE164 } from '../ground/phone-number.ts'
+import { instantOfLocal } from '../../platform/ground/local-time.ts'
+import { callingCodeOf, isE164 } from '../../platform/ground/phone-number.ts'
+import { dayMs } from '../../platform/ground/units.ts'
 
 const opensAt = '08:00'
 const closesAt = '21:00'
-const dayMs = 86_400_000
 
 /** Milliseconds since 1970. The end is not part of the span. */
 export type Span = { from: number; to: number }

@@ -1,7 +1,7 @@
-import type { Db } from '../db/pool.ts'
-import { keysetOf, type Position } from '../ground/cursor.ts'
-import { Failure } from '../ground/errors.ts'
-import type { Environment, Scope } from '../ground/scope.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import type { Environment, Scope } from '../../platform/ground/scope.ts'
 import { type CountedJob, findJob, listJobs, listTenantJobs } from './store/job-rows.ts'
 import { findPossibleSubjects } from './store/winner-rows.ts'
 
@@ -11,7 +11,7 @@ export type JobsScope = Omit<Scope, 'environment'> & { environment?: Environment
 export interface ReadJobs {
   find(scope: JobsScope, id: string): Promise<CountedJob>
   /** Newest first. Returns up to one row more than the limit. */
-  list(scope: JobsScope, page: { cursor?: Position | undefined; limit: number }): Promise<CountedJob[]>
+  list(scope: JobsScope, page: PageAsked): Promise<CountedJob[]>
   /** The subjects that messages can get while they wait for the best one, by the id of the message. */
   possibleSubjects(orgId: string, messages: readonly MessageOfJob[]): Promise<ReadonlyMap<string, string[]>>
 }

@@ -1,7 +1,7 @@
 /** The plan of the statement that reads the members of a send, right after a large import. */
 import { afterAll, expect, test } from 'vitest'
-import { blastClient } from '../../test/clients/blast-client.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { blastClient } from '../../../test/clients/blast-client.ts'
+import { startTestService } from '../../../test/service/service.ts'
 import { listSendMembers } from './store/recipient-rows.ts'
 
 const t = await startTestService()

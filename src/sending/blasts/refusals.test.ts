@@ -1,14 +1,13 @@
 /** What refuses a send to an audience, and in which order. A refused send stores nothing. */
-import { afterAll, describe, expect, test } from 'vitest'
-import { type BlastClient, blastClient, email, readers, sms } from '../../test/clients/blast-client.ts'
-import type { Body } from '../../test/clients/mailer.ts'
-import { expectRefusal } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
-import type { Code } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
+import { describe, expect, test } from 'vitest'
+import { type BlastClient, blastClient, email, readers, sms } from '../../../test/clients/blast-client.ts'
+import type { Body } from '../../../test/clients/mailer.ts'
+import { expectRefusal } from '../../../test/expect/refusal.ts'
+import { sharedTestService } from '../../../test/service/service.ts'
+import type { Code } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
-const t = await startTestService()
-afterAll(() => t.stop())
+const t = await sharedTestService()
 
 const plain = { channel: 'email', subject: 'Hello', text: 'Dear {{name}}' }
 const short = { channel: 'sms', text: 'Hello {{name}}' }

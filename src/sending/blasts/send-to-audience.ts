@@ -2,12 +2,14 @@
  * Sends a template to the members of an audience. Everything that can refuse the send is checked first, in a fixed
  * order, while nothing is stored. Then the job is created and the messages are scheduled in portions.
  */
-import type { Actor } from '../audit/append.ts'
-import type { Log } from '../ground/log.ts'
-import { makeOrgTurns } from '../ground/org-turns.ts'
-import type { IdempotencyClaim } from '../idempotency/claims.ts'
-import type { Reservation } from '../usage/reserve.ts'
-import { type AudienceCaller, type CheckedRequest, type CheckNeeds, makeCheckSend, spendOf } from './check-send.ts'
+
+import type { Reservation } from '../../customers/usage/reserve.ts'
+import type { Actor } from '../../journal/audit/append.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { makeOrgTurns } from '../../platform/ground/org-turns.ts'
+import type { IdempotencyClaim } from '../../platform/idempotency/claims.ts'
+import { spendBy } from '../messages/sent-message.ts'
+import { type AudienceCaller, type CheckedRequest, type CheckNeeds, makeCheckSend } from './check-send.ts'
 import { type ComposedRows, makeComposeRows, slicesOfSlots } from './compose-rows.ts'
 import { answerOf, type CreateJob, incompleteSend, type NewJob } from './create-job.ts'
 import { planSlots } from './plan-slots.ts'
@@ -44,7 +46,10 @@ export const makeSendToAudience = (needs: Needs): SendToAudience => {
   const reserve = async (job: NewJob): Promise<Reservation | undefined> => {
     const { send, body } = job
     if (send.by.environment === 'live') return undefined
-    return usage.reserve({ ...spendOf(send, body), units: 0, testMessages: job.rows }, { id: send.jobId })
+    return usage.reserve(
+      { ...spendBy({ by: send.by, channel: body.channel }), units: 0, testMessages: job.rows },
+      { id: send.jobId },
+    )
   }
 
   const begin = async (job: NewJob): Promise<void> => {

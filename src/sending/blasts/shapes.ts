@@ -1,10 +1,9 @@
 import { z } from 'zod'
-import { givenId } from '../ground/bounded-text.ts'
-import { isLocalTime, isTimeZone } from '../ground/local-time.ts'
-import { domainPart, parseMailbox } from '../ground/mailbox.ts'
-import { isE164 } from '../ground/phone-number.ts'
-import { isSenderId } from '../ground/sender-id.ts'
-import { exampleInstant, instant, refusingOtherSends } from '../messages/shapes.ts'
+import { givenId } from '../../platform/ground/bounded-text.ts'
+import { domainPart, parseMailbox } from '../../platform/ground/mailbox.ts'
+import { isE164 } from '../../platform/ground/phone-number.ts'
+import { isSenderId } from '../../platform/ground/sender-id.ts'
+import { exampleInstant, instant, localTime, refusingOtherSends, timeZone } from '../messages/shapes.ts'
 import { VariablesShape } from '../templates/variables.ts'
 
 const minute = 60
@@ -90,18 +89,10 @@ export const SendAudienceBody = refusingOtherSends(
       .describe('2 to 5 subjects that replace the subject of the template. Each contact gets one of them.'),
     stream: z.literal('broadcast').optional().describe('Always `broadcast`: members who unsubscribed are skipped.'),
     scheduled_at: z.never(notHere).optional().describe(notHere),
-    scheduled_local: z
-      .string()
-      .max(32)
-      .refine(isLocalTime, 'Must be a local time such as 2026-03-29T09:00, without an offset.')
-      .optional()
-      .describe('The local time of the first message, in the zone `scheduled_at_tz`. Now if you omit it.'),
-    scheduled_at_tz: z
-      .string()
-      .max(64)
-      .refine(isTimeZone, 'Must be an IANA time zone, such as Europe/Berlin.')
-      .optional()
-      .describe('The IANA time zone of `scheduled_local`.'),
+    scheduled_local: localTime.describe(
+      'The local time of the first message, in the zone `scheduled_at_tz`. Now if you omit it.',
+    ),
+    scheduled_at_tz: timeZone.describe('The IANA time zone of `scheduled_local`.'),
     dlt_template_id: givenId.optional().describe('The approved DLT template, required if a recipient is in India.'),
     track_opens: z.boolean().default(true).describe('Counts opens of an email. Ignored for SMS.'),
     track_clicks: z.boolean().default(true).describe('Counts clicks on links in an email. Ignored for SMS.'),

@@ -1,12 +1,11 @@
 /** How large the messages of a send may be. */
-import { afterAll, describe, expect, test } from 'vitest'
-import { blastClient, email, readers } from '../../test/clients/blast-client.ts'
-import { expectRefusal } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { describe, expect, test } from 'vitest'
+import { blastClient, email, readers } from '../../../test/clients/blast-client.ts'
+import { expectRefusal } from '../../../test/expect/refusal.ts'
+import { sharedTestService } from '../../../test/service/service.ts'
 import { makeMeasure, maxMessageBytes, maxSendBytes, sizeOf } from './message-size.ts'
 
-const t = await startTestService()
-afterAll(() => t.stop())
+const t = await sharedTestService()
 
 /** The subject, html, text and headers of a stored message, as they count. */
 const storedSize = async (jobId: string): Promise<number> => {

@@ -1,8 +1,8 @@
 /** Text messages to an audience stay out of quiet hours, when they are scheduled and when they are put off. */
 import { afterAll, expect, test } from 'vitest'
-import { type BlastClient, type BlastRow, blastClient, sms } from '../../test/clients/blast-client.ts'
-import { text } from '../../test/clients/texter.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { type BlastClient, type BlastRow, blastClient, sms } from '../../../test/clients/blast-client.ts'
+import { text } from '../../../test/clients/texter.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,12 +1,12 @@
 /** Rows of a send before they are messages. */
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import { blastClient, email, readers } from '../../test/clients/blast-client.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { newId, timeOfId } from '../ground/ids.ts'
-import { stagedTable } from './compose-rows.ts'
+import { blastClient, email, readers } from '../../../test/clients/blast-client.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { newId, timeOfId } from '../../platform/ground/ids.ts'
 import { copyLine } from './copy-text.ts'
 import { openStaging } from './stage-messages.ts'
+import { stagedTable } from './store/staged-rows.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,8 +1,15 @@
 /** The best subject of a test is sent to the other recipients. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { type BlastClient, type BlastRow, blastClient, email, readers, sms } from '../../test/clients/blast-client.ts'
-import { person } from '../../test/clients/team-client.ts'
-import { startTestService } from '../../test/service/service.ts'
+import {
+  type BlastClient,
+  type BlastRow,
+  blastClient,
+  email,
+  readers,
+  sms,
+} from '../../../test/clients/blast-client.ts'
+import { person } from '../../../test/clients/team-client.ts'
+import { startTestService } from '../../../test/service/service.ts'
 import { bestVariant } from './choose-winner.ts'
 import { testShare, variantOf } from './variants.ts'
 

@@ -1,10 +1,10 @@
 /** The content of attachments of received emails. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { domainClient } from '../../test/clients/domain-client.ts'
-import { type PhoneClient, phoneClient } from '../../test/clients/phone-client.ts'
-import { tenantClient } from '../../test/clients/tenant-client.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { domainClient } from '../../../test/clients/domain-client.ts'
+import { type PhoneClient, phoneClient } from '../../../test/clients/phone-client.ts'
+import { tenantClient } from '../../../test/clients/tenant-client.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off', MESSAGE_CONTENT_TTL_DAYS: '30' } })
 afterAll(() => t.stop())

@@ -1,10 +1,10 @@
 /** Which tenant a text message belongs to, and what an erasure removes. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { freshNumber, phoneClient } from '../../test/clients/phone-client.ts'
-import { tenantClient } from '../../test/clients/tenant-client.ts'
-import { text } from '../../test/clients/texter.ts'
-import { expectRefusal } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { freshNumber, phoneClient } from '../../../test/clients/phone-client.ts'
+import { tenantClient } from '../../../test/clients/tenant-client.ts'
+import { text } from '../../../test/clients/texter.ts'
+import { expectRefusal } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

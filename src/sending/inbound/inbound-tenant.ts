@@ -1,6 +1,6 @@
 /** Decides which tenant an inbound message belongs to. */
-import type { Tx } from '../db/pool.ts'
-import { lockInboundTenant } from './store.ts'
+import type { Tx } from '../../platform/db/pool.ts'
+import { lockInboundTenant } from './store/inbound-rows.ts'
 
 /**
  * The tenant that a message belongs to: the first of `tenantIds`. One that is erased, or is being erased, gets no new

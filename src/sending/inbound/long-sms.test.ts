@@ -1,9 +1,9 @@
 /** Long text messages that a message centre delivers in parts over SMPP. */
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { freshNumber, phoneClient } from '../../test/clients/phone-client.ts'
-import { watchTables } from '../../test/expect/refusal.ts'
-import { openSmsc, type Smsc } from '../../test/servers/smsc.ts'
-import { startTestService, type TestService } from '../../test/service/service.ts'
+import { freshNumber, phoneClient } from '../../../test/clients/phone-client.ts'
+import { watchTables } from '../../../test/expect/refusal.ts'
+import { openSmsc, type Smsc } from '../../../test/servers/smsc.ts'
+import { startTestService, type TestService } from '../../../test/service/service.ts'
 import { makeLongSms } from './long-sms.ts'
 
 const patient = { timeout: 15_000 }

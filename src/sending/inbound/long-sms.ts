@@ -3,13 +3,16 @@
  * last one after the whole message is. A group of parts is closed first and then taken under an id of its own, so a crash
  * in between neither loses the message nor stores it twice.
  */
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { sha256 } from '../ground/crypto.ts'
-import { newId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
-import { storableText } from '../ground/storable-text.ts'
-import type { InboundSms, SmsPart } from '../providers/sms/sms-provider.ts'
+
+import { inChunks } from '../../platform/db/in-chunks.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { storableText } from '../../platform/ground/storable-text.ts'
+import type { InboundSms, SmsPart } from '../../providers/sms/sms-provider.ts'
+import { findReceivingNumbers } from './store/inbound-rows.ts'
 import {
   type ClosedPart,
   closeSmsParts,
@@ -22,8 +25,7 @@ import {
   type OverdueParts,
   type PartsKey,
   sweepSmsParts,
-} from './store/sms-parts.ts'
-import { findReceivingNumbers } from './store.ts'
+} from './store/sms-part-rows.ts'
 import type { TakenSms, TakeSms } from './take-sms.ts'
 
 /** The rest of a message is expected for this time. */
@@ -125,24 +127,19 @@ export const makeLongSms = ({ db, clock, log, takeSms }: Needs) => {
     }
   }
 
-  const sweep = async (): Promise<void> => {
-    const before = new Date(clock.millis() - keptMs)
-    while ((await db.change(sweepSmsParts, { before, limit: atOnce })) === atOnce);
-  }
-
   const takeSmsPart: TakeSmsPart = (message) => (message.part ? takePart(message, message.part) : takeSms(message))
 
   const takeOverdue: TakeOverdueSms = async () => {
     const before = new Date(clock.millis() - waitMs)
-    for (let total = 0; ; ) {
+    const total = await inChunks(atOnce, async () => {
       const overdue = await db.rows(findOverdueParts, { before, limit: atOnce })
       let taken = 0
       for (const group of overdue) if (await takeOne(group)) taken++
-      total += taken
-      if (taken === atOnce) continue
-      await sweep()
-      return total
-    }
+      return taken
+    })
+    const takenBefore = new Date(clock.millis() - keptMs)
+    await inChunks(atOnce, () => db.change(sweepSmsParts, { before: takenBefore, limit: atOnce }))
+    return total
   }
 
   return { takeSmsPart, takeOverdue }

@@ -1,10 +1,10 @@
 /** Text messages that a message centre delivers over SMPP. */
 import smpp from 'smpp'
 import { afterAll, expect, test } from 'vitest'
-import { freshNumber, phoneClient } from '../../test/clients/phone-client.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { openSmsc } from '../../test/servers/smsc.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { freshNumber, phoneClient } from '../../../test/clients/phone-client.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { openSmsc } from '../../../test/servers/smsc.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const patient = { timeout: 15_000 }
 const smsc = await openSmsc({ until: afterAll })

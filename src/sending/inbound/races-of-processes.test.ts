@@ -1,11 +1,11 @@
 /** An opt-out that one process receives while another one sends to the same number. */
 import pg from 'pg'
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { freshNumber, phoneClient } from '../../test/clients/phone-client.ts'
-import { expectRefusal } from '../../test/expect/refusal.ts'
-import { startTestService, type TestService } from '../../test/service/service.ts'
-import { findListeners } from '../db/store.ts'
-import { silentLog } from '../ground/log.ts'
+import { freshNumber, phoneClient } from '../../../test/clients/phone-client.ts'
+import { expectRefusal } from '../../../test/expect/refusal.ts'
+import { startTestService, type TestService } from '../../../test/service/service.ts'
+import { findListeners } from '../../platform/db/store.ts'
+import { silentLog } from '../../platform/ground/log.ts'
 import { handoversChannel, handoversPresence, makeSharedHandovers } from '../messages/sms/shared-handovers.ts'
 
 const events: string[] = []

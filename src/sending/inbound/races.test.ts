@@ -1,10 +1,10 @@
 /** An opt-out that arrives while messages to the same number are being sent. */
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import { freshNumber, phoneClient } from '../../test/clients/phone-client.ts'
-import { expectRefusal } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { freshNumber, phoneClient } from '../../../test/clients/phone-client.ts'
+import { expectRefusal } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { HandoverFault } from '../../providers/handover.ts'
 import { makeSmsHandovers } from '../messages/sms/sms-handovers.ts'
-import { HandoverError } from '../providers/handover.ts'
 
 const events: string[] = []
 /** Runs before the provider accepts a message. */
@@ -78,7 +78,7 @@ test('S-264 A STOP between two attempts of a message prevents the second', async
     attempts++
     stopping ??= own.receive(to, 'STOP')
     await expect.poll(() => stored(own)).toBe(1)
-    throw new HandoverError('unavailable', 'fake', 'Not now')
+    throw new HandoverFault('unavailable', 'fake', 'Not now')
   }
   expectRefusal(await own.send({ from: own.line, to, body: 'Hello' }), 'SUPPRESSED')
   await stopping

@@ -1,11 +1,11 @@
 /** Reading received messages. */
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { freshNumber, type PhoneClient, phoneClient } from '../../test/clients/phone-client.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
-import { listInbound } from './store.ts'
+import { freshNumber, type PhoneClient, phoneClient } from '../../../test/clients/phone-client.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { listInbound } from './store/inbound-rows.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off', MESSAGE_CONTENT_TTL_DAYS: '30' } })
 afterAll(() => t.stop())

@@ -1,9 +1,9 @@
-import type { Db } from '../db/pool.ts'
-import { keysetOf } from '../ground/cursor.ts'
-import { Failure } from '../ground/errors.ts'
-import { isE164 } from '../ground/phone-number.ts'
-import type { Scope } from '../ground/scope.ts'
-import { type AttachmentRow, findAttachment, findInbound, type InboundRow, listInbound } from './store.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { isE164 } from '../../platform/ground/phone-number.ts'
+import type { Scope } from '../../platform/ground/scope.ts'
+import { type AttachmentRow, findAttachment, findInbound, type InboundRow, listInbound } from './store/inbound-rows.ts'
 
 export type InboundFilters = {
   channel?: string | undefined
@@ -19,7 +19,7 @@ export interface ReadInbound {
   /** Not found if the message is hidden from the caller or redacted, or has no attachment at that position. */
   attachment(scope: Scope, id: string, position: number): Promise<AttachmentRow>
   /** Newest first. Returns up to one row more than the limit, which shows whether another page follows. */
-  list(scope: Scope, filters: InboundFilters, page: Parameters<typeof keysetOf>[0]): Promise<InboundRow[]>
+  list(scope: Scope, filters: InboundFilters, page: PageAsked): Promise<InboundRow[]>
 }
 
 export const makeReadInbound = ({ db }: { db: Db }): ReadInbound => ({

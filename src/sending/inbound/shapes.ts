@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { comparableAddress } from '../ground/mailbox.ts'
+import { comparableAddress } from '../../platform/ground/mailbox.ts'
 import { inboundKinds } from './keywords.ts'
 
 /** In a filter. Compared like stored values. A plus sign that is not encoded in a URL arrives as a space. */

@@ -1,12 +1,13 @@
 /** Receives email at inbound domains: stores it and writes its event. */
-import type { Db } from '../db/pool.ts'
-import type { AppendEvents } from '../events/append-events.ts'
-import type { Clock } from '../ground/clock.ts'
-import { sha256Hex } from '../ground/crypto.ts'
-import { isId, newId, timeOfId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
-import { comparableAddress, domainPart } from '../ground/mailbox.ts'
-import { storableText } from '../ground/storable-text.ts'
+
+import type { AppendEvents } from '../../journal/events/append-events.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sha256Hex } from '../../platform/ground/crypto.ts'
+import { isId, newId, timeOfId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { comparableAddress, domainPart } from '../../platform/ground/mailbox.ts'
+import { storableText } from '../../platform/ground/storable-text.ts'
 import { findPriorEmail } from '../messages/store/prior-send.ts'
 import { attachmentPath } from './attachment-path.ts'
 import { tenantOf } from './inbound-tenant.ts'
@@ -18,7 +19,7 @@ import {
   listedCharacters,
   type ReceivedFile,
   type StoredFile,
-} from './store.ts'
+} from './store/inbound-rows.ts'
 
 export type ReceivedAttachment = ReceivedFile & {
   /** Without brackets. */

@@ -1,9 +1,9 @@
 /** Text messages from phones: what is stored, who is suppressed, and which events are written. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { freshNumber, phoneClient } from '../../test/clients/phone-client.ts'
-import { text } from '../../test/clients/texter.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { freshNumber, phoneClient } from '../../../test/clients/phone-client.ts'
+import { text } from '../../../test/clients/texter.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

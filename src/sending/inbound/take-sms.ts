@@ -1,16 +1,17 @@
 /** Receives text messages from phones: stores them, suppresses those who opt out, and writes the events. */
-import type { Db, Tx } from '../db/pool.ts'
-import type { AppendEvents } from '../events/append-events.ts'
-import type { Clock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
-import { toE164 } from '../ground/phone-number.ts'
-import { storableText } from '../ground/storable-text.ts'
+
+import type { AppendEvents } from '../../journal/events/append-events.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { toE164 } from '../../platform/ground/phone-number.ts'
+import { storableText } from '../../platform/ground/storable-text.ts'
+import type { InboundSms } from '../../providers/sms/sms-provider.ts'
+import type { Suppress } from '../../recipients/suppressions/suppress.ts'
 import { recipientMark } from '../messages/marks.ts'
 import type { SharedHandovers } from '../messages/sms/shared-handovers.ts'
 import { findPriorSms, type PriorSend } from '../messages/store/prior-send.ts'
-import type { InboundSms } from '../providers/sms/sms-provider.ts'
-import type { Suppress } from '../suppressions/suppress.ts'
 import { tenantOf } from './inbound-tenant.ts'
 import { type Meaning, meaningOf } from './keywords.ts'
 import {
@@ -19,7 +20,7 @@ import {
   insertInbound,
   listedCharacters,
   type ReceivingNumber,
-} from './store.ts'
+} from './store/inbound-rows.ts'
 
 export type TakenSms =
   | ({ status: 'stored'; id: string } & Meaning)

@@ -1,11 +1,12 @@
 /** Stores messages that the scheduler sends: at the requested time, or at once when no provider can take them now. */
-import type { Actor } from '../audit/append.ts'
-import type { Clock } from '../ground/clock.ts'
-import { iso } from '../ground/instant.ts'
-import type { Log } from '../ground/log.ts'
-import type { IdempotencyClaim } from '../idempotency/claims.ts'
-import type { HandoverError } from '../providers/handover.ts'
-import type { Reservation, Usage } from '../usage/reserve.ts'
+
+import type { Reservation, Usage } from '../../customers/usage/reserve.ts'
+import type { Actor } from '../../journal/audit/append.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { iso } from '../../platform/ground/instant.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import type { IdempotencyClaim } from '../../platform/idempotency/claims.ts'
+import type { HandoverFault } from '../../providers/handover.ts'
 import type { ChannelAdapter, Price } from './channel-adapter.ts'
 import type { Draft } from './draft.ts'
 import type { RecordMessage } from './record.ts'
@@ -15,7 +16,7 @@ import { type AcceptedMessage, idempotentAnswer, sentEntry, spendBy } from './se
 export type SendRequest = { actor: Actor; claim: IdempotencyClaim | undefined }
 
 /** A message whose handover failed. */
-export type Unsent = { reservation: Reservation; price: Price; fault: HandoverError }
+export type Unsent = { reservation: Reservation; price: Price; fault: HandoverFault }
 
 export interface AcceptForLater<D extends Draft> {
   /** Accepts the message for its `scheduledAt`. */

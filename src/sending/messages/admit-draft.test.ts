@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { describe, expect, test, vi } from 'vitest'
-import { text, texter } from '../../test/clients/texter.ts'
-import { testService } from '../../test/service/service.ts'
-import { postOf } from './harness.ts'
+import { postOf } from '../../../test/clients/post-client.ts'
+import { text, texter } from '../../../test/clients/texter.ts'
+import { testService } from '../../../test/service/service.ts'
 
 /** The statements of the pipeline. Others fill caches or run in the background, at any moment. */
 const steps = new Set(['suppressions.find_blocked', 'usage.reserve', 'usage.release', 'messages.insert'])

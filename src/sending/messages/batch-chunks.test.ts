@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { AuditEntry } from '../audit/append.ts'
-import { silentLog } from '../ground/log.ts'
+import type { AuditEntry } from '../../journal/audit/append.ts'
+import { silentLog } from '../../platform/ground/log.ts'
 import { type ItemOutcome, startChunks } from './batch-chunks.ts'
 import type { RecordChunk, Recording } from './record.ts'
 

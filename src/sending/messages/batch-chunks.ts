@@ -3,9 +3,9 @@
  * are stored at once when all have an outcome. If that takes longer than a second, those that have one are stored first,
  * with an entry of their own, so that a crash leaves few messages that were sent and not stored.
  */
-import type { AuditEntry } from '../audit/append.ts'
-import { maxWeight } from '../db/batch.ts'
-import type { Log } from '../ground/log.ts'
+import type { AuditEntry } from '../../journal/audit/append.ts'
+import { maxWeight } from '../../platform/db/batch.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import { type RecordChunk, type Recording, type RecordingChunk, weightInChunk } from './record.ts'
 
 const longestWaitMs = 1_000

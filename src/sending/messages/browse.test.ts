@@ -1,9 +1,9 @@
 /** The cost of the dashboard's list and search, which must not grow with the messages of an org. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { startTestService } from '../../test/service/service.ts'
-import type { Statement } from '../db/statement.ts'
-import { newId } from '../ground/ids.ts'
-import type { Environment } from '../ground/scope.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import type { Statement } from '../../platform/db/statement.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 import { makeBrowseMessages, messageSearchWindow } from './browse.ts'
 import { recipientMark, tagMark } from './marks.ts'
 import { type BrowseParams, scanMessages } from './store/browse-messages.ts'

@@ -3,13 +3,13 @@
  * looks at a bounded number of messages and says how far it got. The next request continues there. Tags, recipients,
  * jobs and ids have indexes and are found however old they are.
  */
-import type { Db } from '../db/pool.ts'
-import { type Channel, channels } from '../ground/channel.ts'
-import type { Position } from '../ground/cursor.ts'
-import { isId, timeOfId } from '../ground/ids.ts'
-import { domainPart, parseMailbox } from '../ground/mailbox.ts'
-import { isE164 } from '../ground/phone-number.ts'
-import type { Environment } from '../ground/scope.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { type Channel, channels } from '../../platform/ground/channel.ts'
+import type { PageAsked, Position } from '../../platform/ground/cursor.ts'
+import { isId, timeOfId } from '../../platform/ground/ids.ts'
+import { domainPart, parseMailbox } from '../../platform/ground/mailbox.ts'
+import { isE164 } from '../../platform/ground/phone-number.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 import { recipientMark, tagMark } from './marks.ts'
 import {
   type BrowsedRow,
@@ -43,11 +43,7 @@ export type BrowsedPage = {
   searchedUntil: Date | undefined
 }
 
-export type BrowseMessages = (
-  orgId: string,
-  filters: BrowseFilters,
-  page: { cursor?: Position | undefined; limit: number },
-) => Promise<BrowsedPage>
+export type BrowseMessages = (orgId: string, filters: BrowseFilters, page: PageAsked) => Promise<BrowsedPage>
 
 /** A request looks at this many messages at most. The first portion is small, because most searches match soon. */
 const portions = [500, 1_500, 3_000]
@@ -177,7 +173,7 @@ export const makeBrowseMessages = ({ db }: { db: Db }): BrowseMessages => {
     return { ...fullPage(older, limit), next: positionOf(last) }
   }
 
-  const search = async (orgId: string, filters: BrowseFilters, page: Parameters<BrowseMessages>[2]) => {
+  const search = async (orgId: string, filters: BrowseFilters, page: PageAsked) => {
     const { cursor, limit } = page
     const params = paramsOf(orgId, filters, limit)
     if (filters.jobId !== undefined) {

@@ -2,8 +2,8 @@
  * The interface between a channel and a send to an audience, which runs the gates of the channel over all recipients
  * instead of one message at a time.
  */
-import type { Channel } from '../ground/channel.ts'
-import type { MaybePromise } from '../ground/maybe-promise.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
+import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
 import type { Rendered } from '../templates/render-parts.ts'
 import type { MessageContent, Price } from './channel-adapter.ts'
 import type { Draft, SentBy } from './draft.ts'

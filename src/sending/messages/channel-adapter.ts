@@ -1,33 +1,41 @@
 /** The interface between the send pipeline and a channel: its gates, prices, provider and message columns. */
-import type { Channel } from '../ground/channel.ts'
-import type { MaybePromise } from '../ground/maybe-promise.ts'
-import type { Handover } from '../providers/handover.ts'
-import type { Recipients } from '../usage/decide-reservations.ts'
-import type { Spend } from '../usage/lines.ts'
+
+import type { Recipients } from '../../customers/usage/decide-reservations.ts'
+import type { Spend } from '../../customers/usage/lines.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
+import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
+import type { Handover } from '../../providers/handover.ts'
 import type { Draft, Gates } from './draft.ts'
-import type { NewMessage } from './store/insert-messages.ts'
-import type { MessageRow } from './store/message-row.ts'
+import type { MessageRow, NewMessage } from './store/message-row.ts'
+
+/** The columns that every channel fills in the same way: see rows.ts. */
+type SharedColumn =
+  | 'org_id'
+  | 'id'
+  | 'created_at'
+  | 'tenant_id'
+  | 'environment'
+  | 'project_id'
+  | 'key_id'
+  | 'channel'
+  | 'tags'
+  | 'metadata'
+  | 'scheduled_at'
+  | 'job_id'
+  | 'marks'
+
+/** The columns that follow from the outcome of a message. */
+export type OutcomeColumn =
+  | 'status'
+  | 'sent_at'
+  | 'due_at'
+  | 'error_message'
+  | 'provider'
+  | 'provider_response'
+  | 'history'
 
 /** The columns that the channel fills in. */
-export type MessageContent = Pick<
-  NewMessage,
-  | 'stream'
-  | 'from_address'
-  | 'from_name'
-  | 'to_addresses'
-  | 'cc'
-  | 'bcc'
-  | 'reply_to'
-  | 'names'
-  | 'subject'
-  | 'html'
-  | 'text'
-  | 'headers'
-  | 'attachments'
-  | 'track_opens'
-  | 'track_clicks'
-  | 'sms'
->
+export type MessageContent = Omit<NewMessage, SharedColumn | OutcomeColumn>
 
 /**
  * The usage of one send. A batch reserves `units`, `segments` and `costMicros` for all its items together, and
@@ -60,7 +68,7 @@ export interface ChannelAdapter<D extends Draft> {
   /** When a message that was scheduled for a local time is due, by the present rules of its time zone. */
   dueAt?(row: MessageRow): Date | null
   /**
-   * Throws HandoverErrors, or a Failure if the message must not be sent any more. In test mode it simulates the
+   * Throws HandoverFaults, or a Failure if the message must not be sent any more. In test mode it simulates the
    * handover and does not call a provider.
    */
   handOver(draft: D): MaybePromise<Handover>

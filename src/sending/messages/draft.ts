@@ -1,7 +1,8 @@
 /** The parts of a message that all channels share before it is stored, and the gates it has to pass. */
-import type { Channel } from '../ground/channel.ts'
-import type { MaybePromise } from '../ground/maybe-promise.ts'
-import type { Scope } from '../ground/scope.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
+import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
+import type { Scope } from '../../platform/ground/scope.ts'
+import type { MessageRow } from './store/message-row.ts'
 
 /**
  * The sender of a message. For a scheduled message the scheduler fills this in without the restrictions of the API
@@ -14,6 +15,17 @@ export type SentBy = Scope & {
   /** Set when the key itself is bound to a project, which then limits its senders. */
   boundProjectId: string | null
 }
+
+/** The sender of a stored message. */
+export const sentByOf = (row: MessageRow): SentBy => ({
+  orgId: row.org_id,
+  tenantId: row.tenant_id,
+  environment: row.environment,
+  projectId: row.project_id,
+  keyId: row.key_id,
+  allowedDomainIds: null,
+  boundProjectId: null,
+})
 
 /**
  * How the message entered the pipeline. Each gate lists the kinds it applies to. A one-time code is sent like a message

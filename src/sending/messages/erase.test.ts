@@ -1,13 +1,12 @@
 /** Erasing the messages of a tenant. */
-import { afterAll, expect, test } from 'vitest'
-import { tenantClient } from '../../test/clients/tenant-client.ts'
-import { expectRefusal } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { insertScheduled, postOf } from './harness.ts'
+import { expect, test } from 'vitest'
+import { insertScheduled, postOf } from '../../../test/clients/post-client.ts'
+import { tenantClient } from '../../../test/clients/tenant-client.ts'
+import { expectRefusal } from '../../../test/expect/refusal.ts'
+import { sharedTestService } from '../../../test/service/service.ts'
 import { tagMark } from './marks.ts'
 
-const t = await startTestService()
-afterAll(() => t.stop())
+const t = await sharedTestService()
 const created = await t.org()
 const orgId = created.org.id
 const post = postOf(t, created)

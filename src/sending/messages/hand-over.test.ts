@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { movableClock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
-import { silentLog } from '../ground/log.ts'
-import { faultOf } from '../providers/email/harness.ts'
-import { HandoverError, type HandoverFault } from '../providers/handover.ts'
+import { faultOf } from '../../../test/providers/email.ts'
+import { movableClock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { silentLog } from '../../platform/ground/log.ts'
+import { HandoverFault, type HandoverFaultKind } from '../../providers/handover.ts'
 import type { Draft } from './draft.ts'
 import { makeBeginHandOver } from './hand-over.ts'
 
-type Step = HandoverFault | 'accept'
+type Step = HandoverFaultKind | 'accept'
 
 const draft = (): Draft => ({ id: newId('message') }) as Draft
 
@@ -26,7 +26,7 @@ const setUp = (steps: Step[], { attemptMs = 0, mostWaiting = 10, random = 0.5 } 
       handOver: async () => {
         const step = steps[Math.min(attempts++, steps.length - 1)] as Step
         clock.advance(attemptMs)
-        if (step !== 'accept') throw new HandoverError(step, 'fake', `attempt ${attempts}`)
+        if (step !== 'accept') throw new HandoverFault(step, 'fake', `attempt ${attempts}`)
         return { provider: 'fake', providerMessageId: String(attempts) }
       },
     },

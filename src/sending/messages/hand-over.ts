@@ -3,13 +3,13 @@
  * for a short time, so that a brief outage does not fail the request.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import type { Log } from '../ground/log.ts'
-import type { Handover, HandoverError } from '../providers/handover.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import type { Handover, HandoverFault } from '../../providers/handover.ts'
 import type { ChannelAdapter } from './channel-adapter.ts'
 import type { Draft } from './draft.ts'
-import { asHandoverError, noProvider } from './rows.ts'
+import { asHandoverFault, noProvider } from './rows.ts'
 
 /** From the first fault of a request to its last attempt. */
 const retryForMs = 10_000
@@ -37,10 +37,10 @@ type Needs<D extends Draft> = {
 }
 
 /** The message was certainly not sent, and the same attempt may succeed later. */
-export const isTransient = ({ kind }: HandoverError): boolean => kind === 'unavailable' || kind === 'throttled'
+export const isTransient = ({ kind }: HandoverFault): boolean => kind === 'unavailable' || kind === 'throttled'
 
 /** A fault of our own database: the request ends, like with any other such fault. */
-const isOurs = ({ provider }: HandoverError): boolean => provider === noProvider
+const isOurs = ({ provider }: HandoverFault): boolean => provider === noProvider
 
 export const makeBeginHandOver = <D extends Draft>(needs: Needs<D>): BeginHandOver<D> => {
   const { channel, clock, log, wait = pause, random = Math.random, mostWaiting = mostRequestsWaiting } = needs
@@ -70,7 +70,7 @@ export const makeBeginHandOver = <D extends Draft>(needs: Needs<D>): BeginHandOv
       return now + waitMs + (now - startedAt) <= retryUntil
     }
 
-    const retry = async (draft: D, first: HandoverError, firstStartedAt: number): Promise<Handover> => {
+    const retry = async (draft: D, first: HandoverFault, firstStartedAt: number): Promise<Handover> => {
       let fault = first
       let startedAt = firstStartedAt
       for (let retries = 0; ; retries++) {
@@ -84,7 +84,7 @@ export const makeBeginHandOver = <D extends Draft>(needs: Needs<D>): BeginHandOv
           return handover
         } catch (error) {
           if (error instanceof Failure) throw error
-          fault = asHandoverError(error)
+          fault = asHandoverFault(error)
           if (!isTransient(fault) || isOurs(fault)) throw fault
         }
       }
@@ -96,7 +96,7 @@ export const makeBeginHandOver = <D extends Draft>(needs: Needs<D>): BeginHandOv
         return await channel.handOver(draft)
       } catch (error) {
         if (error instanceof Failure) throw error
-        const fault = asHandoverError(error)
+        const fault = asHandoverFault(error)
         if (!isTransient(fault) || isOurs(fault) || !enter()) throw fault
         try {
           return await retry(draft, fault, startedAt)

@@ -1,9 +1,9 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { trailOf } from '../../test/audit/trail.ts'
-import { interrupt } from '../../test/clients/interrupt.ts'
-import { type Reply, startTestService } from '../../test/service/service.ts'
-import type { CreatedOrg } from '../operator/create-org.ts'
-import { type Post, postOf } from './harness.ts'
+import { trailOf } from '../../../test/audit/trail.ts'
+import { interrupt } from '../../../test/clients/interrupt.ts'
+import { type Post, postOf } from '../../../test/clients/post-client.ts'
+import { type Reply, startTestService } from '../../../test/service/service.ts'
+import type { CreatedOrg } from '../../app/operator/create-org.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

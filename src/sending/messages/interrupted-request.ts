@@ -2,10 +2,10 @@
  * What an interrupted request left behind: the messages that it stored, and the usage that it reserved. The request that
  * repeats it has the same ids, so it sends only the messages that are not stored.
  */
-import type { Db } from '../db/pool.ts'
-import { Failure } from '../ground/errors.ts'
-import { timeOfId } from '../ground/ids.ts'
-import { iso } from '../ground/instant.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { timeOfId } from '../../platform/ground/ids.ts'
+import { iso } from '../../platform/ground/instant.ts'
 import type { AcceptedMessage } from './sent-message.ts'
 import type { SettleUsage } from './settle-usage.ts'
 import { findRecorded, type RecordedRow } from './store/message-outcomes.ts'

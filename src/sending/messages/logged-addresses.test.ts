@@ -1,10 +1,10 @@
 /** What the log contains when a relay quotes the recipient in its refusals. */
 import { expect, onTestFinished, test } from 'vitest'
-import { advance } from '../../test/clients/key-client.ts'
-import { mail, mailer } from '../../test/clients/mailer.ts'
-import { openLogFile } from '../../test/service/log-file.ts'
-import { mailer as smtpClient, startSubmissionService } from '../submission/harness.ts'
-import { postOf, startRelay } from './harness.ts'
+import { advance } from '../../../test/clients/key-client.ts'
+import { mail, mailer } from '../../../test/clients/mailer.ts'
+import { postOf, startRelay } from '../../../test/clients/post-client.ts'
+import { mailer as smtpClient, startSubmissionService } from '../../../test/clients/submission-client.ts'
+import { openLogFile } from '../../../test/service/log-file.ts'
 
 test('no recipient is logged, and each failed handover has one record', { timeout: 60_000 }, async () => {
   const relay = await startRelay((address) => {

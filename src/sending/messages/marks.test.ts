@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from 'vitest'
-import { makeTestDatabase } from '../../test/service/database.ts'
-import { migrateTo } from '../../test/service/migrate-to.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { newId, timeOfId } from '../ground/ids.ts'
-import { postOf } from './harness.ts'
+import { postOf } from '../../../test/clients/post-client.ts'
+import { makeTestDatabase } from '../../../test/service/database.ts'
+import { migrateTo } from '../../../test/service/migrate-to.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { newId, timeOfId } from '../../platform/ground/ids.ts'
 import { recipientMark, tagMark } from './marks.ts'
 
 const t = await startTestService()

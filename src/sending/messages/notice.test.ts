@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { testService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
+import { testService } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
 import { makeSendNotice } from './notice.ts'
 
 test('XD-13 a notice is emailed separately to each owner and developer of the org with a verified address', async () => {

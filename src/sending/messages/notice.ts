@@ -1,9 +1,9 @@
 /** Emails from the service itself to members of an org. */
-import { findMembersInRoles } from '../accounts/store.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { EmailProvider } from '../providers/email/email-provider.ts'
-import { makeSendServiceMail } from '../providers/email/service-mail.ts'
+import { findMembersInRoles } from '../../customers/accounts/store/account-rows.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { EmailProvider } from '../../providers/email/email-provider.ts'
+import { makeSendServiceMail } from '../../providers/email/service-mail.ts'
 
 export type Notice = { orgId: string; subject: string; text: string }
 

@@ -1,10 +1,10 @@
 /** Compares random sequences of reports, including repeated and concurrent ones, with a small model. */
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import { startTestService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
-import type { Report } from '../providers/handover.ts'
-import { postOf } from './harness.ts'
+import { postOf } from '../../../test/clients/post-client.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Report } from '../../providers/handover.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,11 +1,11 @@
 /** The effects of provider reports on a sent message: statuses, events and suppressions. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { tenantClient } from '../../test/clients/tenant-client.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
-import type { Report } from '../providers/handover.ts'
-import { postOf } from './harness.ts'
+import { postOf } from '../../../test/clients/post-client.ts'
+import { tenantClient } from '../../../test/clients/tenant-client.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Report } from '../../providers/handover.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,9 +1,9 @@
-import type { Db } from '../db/pool.ts'
-import type { Channel } from '../ground/channel.ts'
-import { keysetOf } from '../ground/cursor.ts'
-import { Failure } from '../ground/errors.ts'
-import { timeOfId } from '../ground/ids.ts'
-import type { Scope } from '../ground/scope.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
+import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { timeOfId } from '../../platform/ground/ids.ts'
+import type { Scope } from '../../platform/ground/scope.ts'
 import { recipientMark, tagMark } from './marks.ts'
 import { eventsOfMessage, findInOrg, type MessageEventRow } from './store/browse-messages.ts'
 import { findMessage, type ListedRow, listMessages } from './store/list-messages.ts'
@@ -18,8 +18,6 @@ export type Filters = {
   createdBefore?: Date | undefined
 }
 
-export type PageRequest = { cursor: { createdAt: string; id: string } | undefined; limit: number }
-
 /** As many events of a message as its page shows. */
 const shownEvents = 200
 
@@ -30,7 +28,7 @@ export interface ReadMessages {
   eventsOf(orgId: string, id: string): Promise<MessageEventRow[]>
   find(scope: Scope, channel: Channel, id: string): Promise<MessageRow>
   /** Newest first. Returns up to one row more than the limit, which shows whether another page follows. */
-  list(scope: Scope, channel: Channel, filters: Filters, page: PageRequest): Promise<ListedRow[]>
+  list(scope: Scope, channel: Channel, filters: Filters, page: PageAsked): Promise<ListedRow[]>
 }
 
 /** Picks the statement whose index leaves the fewest rows to filter. */

@@ -2,20 +2,22 @@
  * Stores messages. A message, its event, its audit entry and its idempotent response commit together. So do the messages
  * of a batch that are stored at the same time, with an audit entry about all of them.
  */
-import type { Audit, AuditEntry, EntryFields } from '../audit/append.ts'
-import { makeStepBatcher } from '../db/batch.ts'
-import { hadNoEffect, uniqueViolation } from '../db/faults.ts'
-import { insertWithRetry } from '../db/outage.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { AnnounceEvents } from '../events/announce-events.ts'
-import { newId } from '../ground/ids.ts'
-import { iso } from '../ground/instant.ts'
-import type { Log } from '../ground/log.ts'
-import { currentTraceparent } from '../ground/tracing.ts'
-import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
-import { type Line, settledUsage } from '../usage/lines.ts'
-import { settleUsage } from '../usage/store.ts'
-import { insertMessages, type LinkedRows, type NewMessage, packMessages } from './store/insert-messages.ts'
+
+import { type Line, settledUsage } from '../../customers/usage/lines.ts'
+import { settleUsage } from '../../customers/usage/store.ts'
+import type { Audit, AuditEntry, EntryFields } from '../../journal/audit/append.ts'
+import type { AnnounceEvents } from '../../journal/events/announce-events.ts'
+import { makeStepBatcher } from '../../platform/db/batch.ts'
+import { hadNoEffect, uniqueViolation } from '../../platform/db/faults.ts'
+import { insertWithRetry } from '../../platform/db/outage.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { iso } from '../../platform/ground/instant.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { currentTraceparent } from '../../platform/ground/tracing.ts'
+import type { Idempotency, IdempotencyClaim } from '../../platform/idempotency/claims.ts'
+import { insertMessages, type LinkedRows, packMessages } from './store/insert-messages.ts'
+import type { NewMessage } from './store/message-row.ts'
 
 export type StoredReservation = { orgId: string; id: string }
 
@@ -71,7 +73,8 @@ const linkedRows = (
   entry_action: entry?.action,
   entry_metadata: entry?.metadata ?? undefined,
   entry_ip: entry?.ip ?? undefined,
-  entry_agent: entry?.userAgent,
+  // Many requests have none.
+  entry_agent: entry?.userAgent || undefined,
   entry_at: entry && iso(entry.createdAt),
   entry_signature: entry?.signature ?? undefined,
   entry_seal: entry?.seal ?? undefined,

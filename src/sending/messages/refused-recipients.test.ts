@@ -1,11 +1,11 @@
 /** Recipients that the relay refuses for good: alone, with a good recipient, in a batch, and from the scheduler. */
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { advance } from '../../test/clients/key-client.ts'
-import { type Mailer, mail, mailer } from '../../test/clients/mailer.ts'
-import { expectRefusal } from '../../test/expect/refusal.ts'
-import type { TestService } from '../../test/service/service.ts'
-import { mailer as smtpClient, startSubmissionService } from '../submission/harness.ts'
-import { postOf, startRelay } from './harness.ts'
+import { advance } from '../../../test/clients/key-client.ts'
+import { type Mailer, mail, mailer } from '../../../test/clients/mailer.ts'
+import { postOf, startRelay } from '../../../test/clients/post-client.ts'
+import { mailer as smtpClient, startSubmissionService } from '../../../test/clients/submission-client.ts'
+import { expectRefusal } from '../../../test/expect/refusal.ts'
+import type { TestService } from '../../../test/service/service.ts'
 
 const replies: Record<string, { code: number; text: string }> = {
   'Gone@reader.test': { code: 550, text: '5.1.1 <Gone@reader.test>: user unknown' },

@@ -1,17 +1,17 @@
 /** Removal of old messages: which go, which stay, and what else refers to those that are gone. */
 import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { blastClient, email, readers } from '../../test/clients/blast-client.ts'
-import { primaryOwner } from '../../test/clients/team-client.ts'
-import { tenantClient } from '../../test/clients/tenant-client.ts'
-import { startWebhookService, webhookClient } from '../../test/clients/webhook-client.ts'
-import { makeSns, sesEvent, topic } from '../../test/servers/sns.ts'
-import { openLogFile } from '../../test/service/log-file.ts'
-import { beginOtherTransaction } from '../../test/service/other-transaction.ts'
-import type { ServiceOptions } from '../../test/service/service.ts'
-import { monthAt, partitionOf } from '../db/months.ts'
-import { beginSnapshot } from '../exports/store/snapshot.ts'
-import { catchUpWithIds, postOf } from './harness.ts'
+import { blastClient, email, readers } from '../../../test/clients/blast-client.ts'
+import { catchUpWithIds, postOf } from '../../../test/clients/post-client.ts'
+import { primaryOwner } from '../../../test/clients/team-client.ts'
+import { tenantClient } from '../../../test/clients/tenant-client.ts'
+import { startWebhookService, webhookClient } from '../../../test/clients/webhook-client.ts'
+import { makeSns, sesEvent, topic } from '../../../test/servers/sns.ts'
+import { openLogFile } from '../../../test/service/log-file.ts'
+import { beginOtherTransaction } from '../../../test/service/other-transaction.ts'
+import type { ServiceOptions } from '../../../test/service/service.ts'
+import { monthAt, partitionOf } from '../../platform/db/months.ts'
+import { beginSnapshot } from '../../reports/exports/store/snapshot.ts'
 
 const day = 86_400
 const retention = 40

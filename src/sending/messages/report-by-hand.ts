@@ -1,10 +1,10 @@
 /** Applies a report as if it came from a provider. Used by the dev tools. */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { newId, timeOfId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
-import type { Report } from '../providers/handover.ts'
-import { loggedToken, meaningOfToken, reportOfToken } from '../providers/sms/status-tokens.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { newId, timeOfId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import type { Report } from '../../providers/handover.ts'
+import { loggedToken, meaningOfToken, reportOfToken } from '../../providers/sms/status-tokens.ts'
 import type { Outcomes } from './outcomes.ts'
 import { findOwner } from './store/message-outcomes.ts'
 

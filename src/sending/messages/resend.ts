@@ -1,8 +1,8 @@
 /** Sends the stored content of a message again, as a new scheduled message that is due at once. */
-import type { Actor } from '../audit/append.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import { newId, timeOfId } from '../ground/ids.ts'
+import type { Actor } from '../../journal/audit/append.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { newId, timeOfId } from '../../platform/ground/ids.ts'
 import type { Links } from '../tracking/links.ts'
 import type { AcceptForLater } from './accept-for-later.ts'
 import type { ChannelAdapter } from './channel-adapter.ts'

@@ -1,7 +1,7 @@
 /** Redaction of old content, deletion of old notifications, and monthly partitions. */
 import { describe, expect, test } from 'vitest'
-import { testService } from '../../test/service/service.ts'
-import { catchUpWithIds, insertScheduled, postOf } from './harness.ts'
+import { catchUpWithIds, insertScheduled, postOf } from '../../../test/clients/post-client.ts'
+import { testService } from '../../../test/service/service.ts'
 
 const day = 86_400
 

@@ -1,15 +1,17 @@
 /** Removes old messages, redacts old content, and deletes old provider notifications. */
-import { monthAt } from '../db/months.ts'
-import type { Db } from '../db/pool.ts'
-import { removeMonths } from '../db/remove-months.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Log } from '../ground/log.ts'
-import { sweepOutbox } from '../providers/outbox/store.ts'
+
+import { inChunks } from '../../platform/db/in-chunks.ts'
+import { monthAt } from '../../platform/db/months.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { removeMonths } from '../../platform/db/remove-months.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { dayMs } from '../../platform/ground/units.ts'
+import { sweepOutbox } from '../../providers/outbox/store.ts'
 import { redactContent, redactedAtOnce } from './store/end-messages.ts'
 import { sweepNotifications } from './store/message-outcomes.ts'
 import { messageEventRules, messageRules } from './store/remove-messages.ts'
 
-const day = 86_400_000
 const sweptAtOnce = 500
 /** Longer than any provider repeats a notification. */
 const notificationDays = 14
@@ -27,14 +29,6 @@ export interface MessageRetention {
   sweepNotifications(): Promise<number>
 }
 
-const inChunks = async (size: number, step: () => Promise<number>): Promise<number> => {
-  for (let total = 0; ; ) {
-    const done = await step()
-    total += done
-    if (done < size) return total
-  }
-}
-
 type Needs = {
   db: Db
   clock: Clock
@@ -45,7 +39,7 @@ type Needs = {
 
 const removeOld = async ({ db, clock, log, retentionDays }: Needs): Promise<RemovedMessages> => {
   if (retentionDays === undefined) return { messages: 0, events: 0, months: 0 }
-  const since = new Date(clock.millis() - retentionDays * day)
+  const since = new Date(clock.millis() - retentionDays * dayMs)
   const before = monthAt(since).from
   const messages = await removeMonths({ db, log }, messageRules(since), before)
   const events = await removeMonths({ db, log }, messageEventRules, before)
@@ -59,12 +53,12 @@ export const makeMessageRetention = (needs: Needs): MessageRetention => ({
   redact: async () => {
     const { db, clock, contentDays } = needs
     if (contentDays === undefined) return 0
-    const before = new Date(clock.millis() - contentDays * day)
+    const before = new Date(clock.millis() - contentDays * dayMs)
     return inChunks(redactedAtOnce, () => db.change(redactContent, { before, at: clock.now() }))
   },
   sweepNotifications: () => {
     const { db, clock } = needs
-    const before = new Date(clock.millis() - notificationDays * day)
+    const before = new Date(clock.millis() - notificationDays * dayMs)
     return inChunks(sweptAtOnce, () => db.change(sweepNotifications, { before, limit: sweptAtOnce }))
   },
 })

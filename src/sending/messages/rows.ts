@@ -1,14 +1,13 @@
 /** Builds the rows and the events of messages. */
-import { newId } from '../ground/ids.ts'
-import { iso } from '../ground/instant.ts'
-import { nonEmpty } from '../ground/non-empty.ts'
-import { currentTraceparent } from '../ground/tracing.ts'
-import { type Handover, HandoverError } from '../providers/handover.ts'
-import type { MessageContent } from './channel-adapter.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { iso } from '../../platform/ground/instant.ts'
+import { nonEmpty } from '../../platform/ground/non-empty.ts'
+import { currentTraceparent } from '../../platform/ground/tracing.ts'
+import { type Handover, HandoverFault } from '../../providers/handover.ts'
+import type { MessageContent, OutcomeColumn } from './channel-adapter.ts'
 import type { Draft } from './draft.ts'
 import { recipientMark, tagMark } from './marks.ts'
-import type { NewMessage } from './store/insert-messages.ts'
-import type { EventRow, HistoryEntry, ProviderResponse, Status } from './store/message-row.ts'
+import type { EventRow, HistoryEntry, NewMessage, ProviderResponse, Status } from './store/message-row.ts'
 
 export const entryOf = (status: Status, at: Date, detail?: string): HistoryEntry => ({
   status,
@@ -31,10 +30,7 @@ export const responseOf = (messageId: string | null, detail?: string): ProviderR
   detail,
 })
 
-type Outcome = Pick<
-  NewMessage,
-  'status' | 'sent_at' | 'due_at' | 'error_message' | 'provider' | 'provider_response' | 'history'
->
+type Outcome = Pick<NewMessage, OutcomeColumn>
 
 /** A single object literal, for speed: this runs for every message. Most columns are absent. */
 const rowOf = (draft: Draft, content: MessageContent, outcome: Outcome): NewMessage => {
@@ -71,7 +67,7 @@ export const sentRow = (draft: Draft, content: MessageContent, handover: Handove
     history: [entryOf('sent', at, handoverDetail(draft))],
   })
 
-export const failedRow = (draft: Draft, content: MessageContent, fault: HandoverError, at: Date): NewMessage =>
+export const failedRow = (draft: Draft, content: MessageContent, fault: HandoverFault, at: Date): NewMessage =>
   rowOf(draft, content, {
     status: 'failed',
     error_message: fault.message,
@@ -130,11 +126,11 @@ export const messageEvent = (
 export const noProvider = 'unknown'
 
 /** A fault before the provider was called, so the message was certainly not sent. */
-export const beforeHandover = (cause: unknown): HandoverError =>
-  new HandoverError('unavailable', noProvider, 'The message could not be checked before it was sent.', { cause })
+export const beforeHandover = (cause: unknown): HandoverFault =>
+  new HandoverFault('unavailable', noProvider, 'The message could not be checked before it was sent.', { cause })
 
 /** Wraps any other error as `uncertain`: it is not known whether the provider accepted the message. */
-export const asHandoverError = (error: unknown): HandoverError =>
-  error instanceof HandoverError
+export const asHandoverFault = (error: unknown): HandoverFault =>
+  error instanceof HandoverFault
     ? error
-    : new HandoverError('uncertain', noProvider, 'The provider could not be called.', { cause: error })
+    : new HandoverFault('uncertain', noProvider, 'The provider could not be called.', { cause: error })

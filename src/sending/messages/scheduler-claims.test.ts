@@ -1,10 +1,10 @@
 /** Claims with several workers, stale claims, races with cancel, long backlogs, and providers that fail or throttle. */
 import { expect, test } from 'vitest'
-import { trailOf } from '../../test/audit/trail.ts'
-import { startTestService, type TestService, testService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
-import { silentLog } from '../ground/log.ts'
-import { insertScheduled, postOf, startRelay } from './harness.ts'
+import { trailOf } from '../../../test/audit/trail.ts'
+import { insertScheduled, postOf, startRelay } from '../../../test/clients/post-client.ts'
+import { startTestService, type TestService, testService } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { silentLog } from '../../platform/ground/log.ts'
 import type { Outcomes } from './outcomes.ts'
 import { makeScheduler } from './scheduler.ts'
 

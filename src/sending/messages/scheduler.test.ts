@@ -1,12 +1,12 @@
 /** Scheduled messages: creating them, the checks when they are due, and canceling them. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { trailOf, withTrail } from '../../test/audit/trail.ts'
-import { keyIdOf } from '../../test/clients/key-client.ts'
-import { tenantClient } from '../../test/clients/tenant-client.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
-import type { Plan } from '../orgs/plans.ts'
-import { postOf } from './harness.ts'
+import { trailOf, withTrail } from '../../../test/audit/trail.ts'
+import { keyIdOf } from '../../../test/clients/key-client.ts'
+import { postOf } from '../../../test/clients/post-client.ts'
+import { tenantClient } from '../../../test/clients/tenant-client.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import type { Plan } from '../../customers/orgs/plans.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -3,16 +3,16 @@
  * as a single send.
  */
 
-import type { Actor } from '../audit/append.ts'
-import { retryOnOutage } from '../db/outage.ts'
-import type { Clock } from '../ground/clock.ts'
-import { type Code, catalogue, Failure } from '../ground/errors.ts'
-import type { Log } from '../ground/log.ts'
-import type { MaybePromise } from '../ground/maybe-promise.ts'
-import { claimedId, type IdempotencyClaim } from '../idempotency/claims.ts'
-import type { Handover, HandoverError } from '../providers/handover.ts'
-import { partOf } from '../usage/lines.ts'
-import type { Reservation, Usage } from '../usage/reserve.ts'
+import { partOf } from '../../customers/usage/lines.ts'
+import type { Reservation, Usage } from '../../customers/usage/reserve.ts'
+import type { Actor } from '../../journal/audit/append.ts'
+import { retryOnOutage } from '../../platform/db/outage.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { type Code, catalogue, Failure } from '../../platform/ground/errors.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
+import { claimedId, type IdempotencyClaim } from '../../platform/idempotency/claims.ts'
+import type { Handover, HandoverFault } from '../../providers/handover.ts'
 import type { AdmitDraft } from './admit-draft.ts'
 import { type BatchChunks, startChunks } from './batch-chunks.ts'
 import type { ChannelAdapter, Price } from './channel-adapter.ts'
@@ -20,7 +20,7 @@ import { type Draft, passGates } from './draft.ts'
 import type { BeginHandOver, HandOver } from './hand-over.ts'
 import type { TakeUpInterrupted } from './interrupted-request.ts'
 import type { RecordChunk } from './record.ts'
-import { asHandoverError, failedRow, sentRow } from './rows.ts'
+import { asHandoverFault, failedRow, sentRow } from './rows.ts'
 import { type ApplyReports, notRecorded, recipientRefusal, releasesUsage, sentEntry, spendBy } from './sent-message.ts'
 import type { RecordedRow } from './store/message-outcomes.ts'
 import type { SuppressRefused } from './suppress-refused.ts'
@@ -84,7 +84,7 @@ const notRecordedItem: ItemError = { code: 'MESSAGE_NOT_RECORDED', message: notR
 
 const providerError = (message: string): ItemError => ({ code: 'PROVIDER_ERROR', message })
 
-const itemErrorOf = (fault: HandoverError): ItemError => {
+const itemErrorOf = (fault: HandoverFault): ItemError => {
   const refusal = recipientRefusal(fault)
   return providerError(refusal ? `${refusal}: ${fault.message}` : fault.message)
 }
@@ -203,7 +203,7 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
     }
   }
 
-  const addFailed = ({ index, draft }: ReservedItem<D>, fault: HandoverError, chunks: Run<D>['chunks']): void => {
+  const addFailed = ({ index, draft }: ReservedItem<D>, fault: HandoverFault, chunks: Run<D>['chunks']): void => {
     const at = clock.now()
     chunks.add({
       recording: {
@@ -255,7 +255,7 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
         await releaseAll()
         return failedItem(index, errorOf(error))
       }
-      const fault = asHandoverError(error)
+      const fault = asHandoverFault(error)
       await needs.suppressRefused(draft, fault)
       log.warn({ err: fault, message_id: draft.id, kind: fault.kind }, 'message handover failed')
       if (releasesUsage(fault)) await releaseAll()

@@ -2,15 +2,16 @@
  * The send pipeline: gates, reservation, provider, record. Single sends run it here. Batch items run it in
  * send-batch.ts, and scheduled messages run it in scheduler.ts when they are due.
  */
-import type { Actor } from '../audit/append.ts'
-import { retryOnOutage } from '../db/outage.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import { iso } from '../ground/instant.ts'
-import type { Log } from '../ground/log.ts'
-import { assertHeld, type Idempotency, type IdempotencyClaim } from '../idempotency/claims.ts'
-import type { Handover } from '../providers/handover.ts'
-import type { Reservation, Usage } from '../usage/reserve.ts'
+
+import type { Reservation, Usage } from '../../customers/usage/reserve.ts'
+import type { Actor } from '../../journal/audit/append.ts'
+import { retryOnOutage } from '../../platform/db/outage.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { iso } from '../../platform/ground/instant.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { assertHeld, type Idempotency, type IdempotencyClaim } from '../../platform/idempotency/claims.ts'
+import type { Handover } from '../../providers/handover.ts'
 import { makeAcceptForLater, type SendRequest, type Unsent } from './accept-for-later.ts'
 import type { AdmitDraft } from './admit-draft.ts'
 import type { ChannelAdapter } from './channel-adapter.ts'
@@ -18,7 +19,7 @@ import { type Draft, passGates } from './draft.ts'
 import { type BeginHandOver, isTransient } from './hand-over.ts'
 import { answerOfRecorded, type TakeUpInterrupted } from './interrupted-request.ts'
 import type { Recording, RecordMessage } from './record.ts'
-import { asHandoverError, failedRow, sentRow } from './rows.ts'
+import { asHandoverFault, failedRow, sentRow } from './rows.ts'
 import {
   type AcceptedMessage,
   type ApplyReports,
@@ -160,7 +161,7 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
           await usage.release(reservation)
           throw error
         }
-        return settleFault(draft, request, { reservation, price, fault: asHandoverError(error) })
+        return settleFault(draft, request, { reservation, price, fault: asHandoverFault(error) })
       }
       return recordSent(draft, request, { handover, reservation })
     },

@@ -1,6 +1,6 @@
 /** Turns the caller of a request into the sender of its messages. */
-import { andThen, type MaybePromise } from '../ground/maybe-promise.ts'
-import type { Scope } from '../ground/scope.ts'
+import { andThen, type MaybePromise } from '../../platform/ground/maybe-promise.ts'
+import type { Scope } from '../../platform/ground/scope.ts'
 import type { SentBy } from './draft.ts'
 
 /** The caller: an API key with its restrictions, or the service on behalf of a person. */

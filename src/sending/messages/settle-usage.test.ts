@@ -1,9 +1,9 @@
 /** Usage of messages whose process died between the reservation and the record. */
 import { expect, test } from 'vitest'
-import { testService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
-import { partOf, type Spend } from '../usage/lines.ts'
-import { insertScheduled, postOf } from './harness.ts'
+import { insertScheduled, postOf } from '../../../test/clients/post-client.ts'
+import { testService } from '../../../test/service/service.ts'
+import { partOf, type Spend } from '../../customers/usage/lines.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
 const lease = 15 * 60
 

@@ -2,10 +2,12 @@
  * Settles usage that a process reserved before it died. A message that was recorded stays counted. One that was never
  * recorded is released: nobody got a response for it.
  */
-import type { Db } from '../db/pool.ts'
-import { timeOfId } from '../ground/ids.ts'
-import type { ExpiredReservations } from '../usage/expired-reservations.ts'
-import type { ReservationRow } from '../usage/store.ts'
+
+import type { ExpiredReservations } from '../../customers/usage/expired-reservations.ts'
+import type { ReservationRow } from '../../customers/usage/store.ts'
+import { inChunks } from '../../platform/db/in-chunks.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { timeOfId } from '../../platform/ground/ids.ts'
 import { findStatuses } from './store/message-outcomes.ts'
 import type { Status } from './store/message-row.ts'
 
@@ -58,14 +60,6 @@ export const makeSettleUsage = ({ db, expired }: Needs): SettleUsage => {
     return true
   }
 
-  const returnLeases = async (): Promise<number> => {
-    for (let total = 0; ; ) {
-      const returned = await expired.returnLeases(chunk)
-      total += returned
-      if (returned < chunk) return total
-    }
-  }
-
   /** Returns how many were settled. */
   const settleAll = async (rows: ReservationRow[]): Promise<number> => {
     const messages = await findMessages(rows)
@@ -79,7 +73,7 @@ export const makeSettleUsage = ({ db, expired }: Needs): SettleUsage => {
       for (let total = 0; ; ) {
         const rows = await expired.find(chunk)
         total += await settleAll(rows)
-        if (rows.length < chunk) return total + (await returnLeases())
+        if (rows.length < chunk) return total + (await inChunks(chunk, () => expired.returnLeases(chunk)))
       }
     },
     interrupted: async (orgId, reservationIds) => {

@@ -1,6 +1,8 @@
 /** Schemas that the messages of all channels share. */
 import { z } from 'zod'
-import { eachRefused, refusing, tenantByHeader } from '../ground/refused-fields.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
+import { isLocalTime, isTimeZone } from '../../platform/ground/local-time.ts'
+import { eachRefused, refusing, tenantByHeader } from '../../platform/ground/refused-fields.ts'
 import { VariablesShape } from '../templates/variables.ts'
 
 export const maxMapKeys = 50
@@ -35,6 +37,16 @@ export const metadata = smallMap('keys', z.record(z.string().min(1).max(maxTagLe
 export const batchVariables = VariablesShape.optional().describe(
   'Accepted for compatibility and not used, because a batch does not support templates.',
 )
+
+const notSupported = z.never('Not supported in a batch.').optional().describe('Not supported in a batch.')
+
+/** Fields that would change the sender, the content or the time. A batch rejects them instead of ignoring them. */
+export const notInBatch = {
+  template: notSupported,
+  scheduled_at: notSupported,
+  scheduled_local: notSupported,
+  from_pool: notSupported,
+}
 
 /** What decides what a send sends, when, from whom and to whom. */
 const effectiveFields = [
@@ -75,6 +87,18 @@ export const instant = z.iso.datetime()
 
 export const statusFilter = z.enum(['scheduled', 'sending', 'sent', 'delivered', 'bounced', 'failed', 'canceled'])
 
+export const localTime = z
+  .string()
+  .max(32)
+  .refine(isLocalTime, 'Must be a local time such as 2026-03-29T09:00, without an offset.')
+  .optional()
+
+export const timeZone = z
+  .string()
+  .max(64)
+  .refine(isTimeZone, 'Must be an IANA time zone, such as Europe/Berlin.')
+  .optional()
+
 export const stringMap = z.record(z.string(), z.string())
 
 export const exampleMessageId = 'msg_01k5w3v8q6e9rbx2t7m4n0c1yz'
@@ -93,6 +117,81 @@ export const HistoryShape = z.strictObject({
   at: instant.describe('When it happened.'),
   recipient: z.string().nullable().describe('The recipient that a report is about, or `null` for all recipients.'),
   detail: z.string().nullable().describe('More about the change, or `null`.'),
+})
+
+type Channeled<C extends Channel> = {
+  channel: C
+  /** What texts call a message of the channel. */
+  noun: string
+  /** Who has a delivered message. */
+  receiver: string
+  recipients: string
+}
+
+/** The fields that the responses of both channels have. */
+export const responseFields = <C extends Channel>({ channel, noun, receiver, recipients }: Channeled<C>) => {
+  const named = {
+    id: z.string().describe(`The id of the ${noun}, such as \`msg_…\`.`),
+    channel: z.literal(channel).describe(`Always \`${channel}\`.`),
+  }
+  const created_at = instant.describe(`When the ${noun} was accepted.`)
+  const sent_at = instant.nullable().describe(`When the provider accepted the ${noun}, or \`null\`.`)
+  const delivered_at = instant.nullable().describe(`When the ${noun} was delivered, or \`null\`.`)
+  return {
+    named,
+    status: statusFilter.describe(
+      `The state of the ${noun}. \`sent\` means that the provider accepted it, \`delivered\` that the ${receiver} did.`,
+    ),
+    acceptedStatus: z.enum(['sent', 'scheduled']).describe(`\`scheduled\` if the ${noun} is sent later.`),
+    accepted: {
+      created_at,
+      scheduled_at: instant.optional().describe(`When the ${noun} will be sent. Present only if it is scheduled.`),
+    },
+    canceled: {
+      ...named,
+      status: z.literal('canceled').describe('Always `canceled`.'),
+      canceled_at: instant.describe(`When the ${noun} was canceled.`),
+    },
+    times: { created_at, sent_at, delivered_at },
+    labels: {
+      tags: z.array(z.string()).describe('Your labels.'),
+      metadata: stringMap.describe('Your own texts.'),
+      created_at,
+      scheduled_at: instant.nullable().describe(`When a scheduled ${noun} is sent, or \`null\`.`),
+    },
+    outcome: {
+      sent_at,
+      delivered_at,
+      canceled_at: instant.nullable().describe(`When the ${noun} was canceled, or \`null\`.`),
+      redacted_at: instant.nullable().describe(`When the content and ${recipients} were removed, or \`null\`.`),
+      error_message: z.string().nullable().describe(`Why the ${noun} failed, or \`null\`.`),
+      provider_response: ProviderResponseShape.nullable().describe('What the provider reported, or `null`.'),
+      status_history: z.array(HistoryShape).describe(`The statuses of the ${noun} and reports about it, oldest first.`),
+      job_id: z.string().nullable().describe(`The job that sent the ${noun}, or \`null\`.`),
+      tenant_id: z.string().nullable().describe(`The tenant of the ${noun}, or \`null\`.`),
+    },
+  }
+}
+
+/** The examples of the same fields. */
+export const exampleTimes = { created_at: exampleInstant, sent_at: exampleInstant, delivered_at: null }
+
+export const exampleOutcome = (providerMessageId: string) => ({
+  sent_at: exampleInstant,
+  delivered_at: null,
+  canceled_at: null,
+  redacted_at: null,
+  error_message: null,
+  provider_response: {
+    message_id: providerMessageId,
+    token: null,
+    bounce_type: null,
+    bounce_subtype: null,
+    detail: null,
+  },
+  status_history: [{ status: 'sent', at: exampleInstant, recipient: null, detail: null }],
+  job_id: null,
+  tenant_id: null,
 })
 
 export const BatchResponse = z

@@ -1,14 +1,14 @@
 /** Suppresses the recipients that a provider refused for good when it accepted the message for nobody. */
-import { retryOnOutage } from '../db/outage.ts'
-import type { Db } from '../db/pool.ts'
-import type { Log } from '../ground/log.ts'
-import type { HandoverError } from '../providers/handover.ts'
-import type { Suppress } from '../suppressions/suppress.ts'
+import { retryOnOutage } from '../../platform/db/outage.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import type { HandoverFault } from '../../providers/handover.ts'
+import type { Suppress } from '../../recipients/suppressions/suppress.ts'
 import type { Draft } from './draft.ts'
 
 export type SuppressRefused = (
   draft: Pick<Draft, 'id' | 'channel' | 'by' | 'hasCode'>,
-  fault: Pick<HandoverError, 'refusedRecipients'>,
+  fault: Pick<HandoverFault, 'refusedRecipients'>,
 ) => Promise<void>
 
 type Needs = { db: Db; log: Log; suppress: Suppress }

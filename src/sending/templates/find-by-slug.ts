@@ -1,6 +1,6 @@
-import type { Db } from '../db/pool.ts'
-import { Failure } from '../ground/errors.ts'
-import type { Scope } from '../ground/scope.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import type { Scope } from '../../platform/ground/scope.ts'
 import { findTemplateBySlug, slugOnTenants, type TemplateRow } from './store.ts'
 
 /** Finds the tenant's own template with the slug, or else the org's. */

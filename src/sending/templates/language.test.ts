@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Cap, CapExceeded, caps, compile, type TemplateVariables } from './language.ts'
+import { type Cap, CapFault, caps, compile, type TemplateVariables } from './language.ts'
 
 const text = (source: string, variables: TemplateVariables = {}) => compile(source, { html: false }).render(variables)
 const html = (source: string, variables: TemplateVariables = {}) => compile(source, { html: true }).render(variables)
@@ -231,7 +231,7 @@ describe('caps', () => {
     try {
       text(source, variables)
     } catch (error) {
-      if (error instanceof CapExceeded) return error.cap
+      if (error instanceof CapFault) return error.cap
       throw error
     }
     throw new Error('no cap was exceeded')
@@ -279,7 +279,7 @@ describe('caps', () => {
     const nearly = '{{v}}'.repeat(999)
     expect(exceededCap(`${nearly}{{#each l}}{{v}}{{/each}}`, { v: big, l: [1, 2] })).toBe('characters')
     expect(html('{{v}}', { v: '<'.repeat(2_500_000) })).toHaveLength(10_000_000)
-    expect(() => html('{{v}}.', { v: '<'.repeat(2_500_000) })).toThrow(CapExceeded)
+    expect(() => html('{{v}}.', { v: '<'.repeat(2_500_000) })).toThrow(CapFault)
   })
 
   test('a template whose output would not fit into memory is stopped while it renders', () => {

@@ -15,12 +15,12 @@ export const caps = {
 export type Cap = keyof typeof caps
 
 /** The only error that rendering throws. */
-export class CapExceeded extends Error {
+export class CapFault extends Error {
   readonly cap: Cap
 
   constructor(cap: Cap) {
     super(`the template exceeded its cap of ${caps[cap]} ${cap}`)
-    this.name = 'CapExceeded'
+    this.name = 'CapFault'
     this.cap = cap
   }
 }
@@ -131,13 +131,13 @@ class Rendering {
           }
       }
       if (out.length > maxLength) throw this.#tooLong(out.length)
-      if (++this.#work > caps.steps) throw new CapExceeded('steps')
+      if (++this.#work > caps.steps) throw new CapFault('steps')
     }
     return out
   }
 
-  #tooLong(length: number): CapExceeded {
-    return new CapExceeded(length > caps.characters ? 'characters' : 'loopCharacters')
+  #tooLong(length: number): CapFault {
+    return new CapFault(length > caps.characters ? 'characters' : 'loopCharacters')
   }
 
   #format(value: unknown): string {
@@ -198,7 +198,7 @@ class Rendering {
       this.#frame = frame.outer as Frame
       return false
     }
-    if (++this.#iterations > caps.iterations) throw new CapExceeded('iterations')
+    if (++this.#iterations > caps.iterations) throw new CapFault('iterations')
     frame.item = frame.items[frame.index]
     frame.own = isObject(frame.item) ? frame.item : null
     return true

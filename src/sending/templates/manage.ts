@@ -1,24 +1,36 @@
-import type { Action } from '../audit/actions.ts'
-import type { Actor, Audit } from '../audit/append.ts'
-import { uniqueViolation } from '../db/faults.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure, invalid } from '../ground/errors.ts'
-import { newId } from '../ground/ids.ts'
-import type { Scope } from '../ground/scope.ts'
+import type { Action } from '../../journal/audit/actions.ts'
+import type { Actor, Audit } from '../../journal/audit/append.ts'
+import { uniqueViolation } from '../../platform/db/faults.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
+import { Failure, invalid } from '../../platform/ground/errors.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import type { Scope } from '../../platform/ground/scope.ts'
+import { assertOwnEnvironment } from '../../platform/ground/scope.ts'
 import { findBySlug } from './find-by-slug.ts'
 import { type CreateTemplate, contentFault, type PatchTemplate } from './shapes.ts'
 import {
   deleteTemplate,
   findTemplate,
   insertTemplate,
+  listOnlyTenantTemplates,
+  listTemplates,
+  listTenantTemplates,
   lockTemplate,
   type TemplateRow,
   updateTemplate,
 } from './store.ts'
 
+type Filters = { channel: Channel | null }
+
 export interface ManageTemplates {
   create(scope: Scope, actor: Actor, body: CreateTemplate): Promise<TemplateRow>
+  /** The templates that a tenant can use, its own and the org's. Without a tenant, those of the whole org. */
+  list(of: Pick<Scope, 'orgId' | 'tenantId'>, filters: Filters, page: PageAsked): Promise<TemplateRow[]>
+  /** The templates that belong to the tenant itself. */
+  listOwn(of: { orgId: string; tenantId: string }, filters: Filters, page: PageAsked): Promise<TemplateRow[]>
   get(scope: Scope, id: string): Promise<TemplateRow>
   /** By its id or its slug. */
   getNamed(scope: Scope, name: { id?: string | undefined; slug?: string | undefined }): Promise<TemplateRow>
@@ -33,7 +45,7 @@ const isVisible = ({ tenantId }: Scope, row: TemplateRow): boolean =>
 /** A tenant may change only its own templates. A test key may change only templates that a test key created. */
 const assertMayChange = (scope: Scope, row: TemplateRow): void => {
   if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
-  if (scope.environment === 'test' && row.created_environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
+  assertOwnEnvironment(scope, row.created_environment)
 }
 
 /** The template after the change. Fields that the body omits stay unchanged. */
@@ -84,6 +96,13 @@ export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): Manage
   }
 
   return {
+    list: ({ orgId, tenantId }, filters, page) => {
+      const given = { orgId, ...filters, ...keysetOf(page) }
+      return tenantId === null ? db.rows(listTemplates, given) : db.rows(listTenantTemplates, { ...given, tenantId })
+    },
+
+    listOwn: (of, filters, page) => db.rows(listOnlyTenantTemplates, { ...of, ...filters, ...keysetOf(page) }),
+
     get,
 
     create: (scope, actor, body) =>

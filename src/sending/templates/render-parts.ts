@@ -1,8 +1,8 @@
 /** Renders the parts of a compiled template. */
-import type { Channel } from '../ground/channel.ts'
-import { Failure, invalid } from '../ground/errors.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
+import { Failure, invalid } from '../../platform/ground/errors.ts'
 import type { TemplateParts } from './compiled.ts'
-import { CapExceeded, type CompiledTemplate, type TemplateVariables } from './language.ts'
+import { CapFault, type CompiledTemplate, type TemplateVariables } from './language.ts'
 
 /** Rendered content. In `html` and `text`, `linkMark` marks the place of the unsubscribe link. */
 export type Rendered = { subject: string | null; html: string | null; text: string | null }
@@ -40,7 +40,7 @@ export const renderPart = (template: CompiledTemplate, variables: TemplateVariab
   try {
     return template.render(variables)
   } catch (error) {
-    if (error instanceof CapExceeded) throw new Failure('PAYLOAD_TOO_LARGE', { message: capMessages[error.cap] })
+    if (error instanceof CapFault) throw new Failure('PAYLOAD_TOO_LARGE', { message: capMessages[error.cap] })
     throw error
   }
 }

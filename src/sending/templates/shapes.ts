@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type Channel, channels } from '../ground/channel.ts'
-import { eachRefused, refusing, tenantByHeader } from '../ground/refused-fields.ts'
+import { type Channel, channels } from '../../platform/ground/channel.ts'
+import { eachRefused, refusing, tenantByHeader } from '../../platform/ground/refused-fields.ts'
 import { VariablesShape, variablesText } from './variables.ts'
 import { maxWarnings, warningCodes } from './warnings.ts'
 

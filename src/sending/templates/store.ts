@@ -1,24 +1,24 @@
-import { statement } from '../db/statement.ts'
-import type { Channel } from '../ground/channel.ts'
-import type { Keyset } from '../ground/cursor.ts'
-import type { Environment } from '../ground/scope.ts'
+import { columns, number, oneOf, type RowOf, text, time } from '../../platform/db/columns.ts'
+import { statement } from '../../platform/db/statement.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
+import { type Keyset, newestPage } from '../../platform/ground/cursor.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 
-export type TemplateRow = {
-  id: string
-  tenant_id: string | null
-  slug: string
-  channel: Channel
-  subject: string | null
-  html: string | null
-  text: string | null
-  created_environment: Environment
-  version: number
-  created_at: Date
-  updated_at: Date
-}
+const templateColumns = columns({
+  id: text,
+  tenant_id: text.orNull,
+  slug: text,
+  channel: oneOf<Channel>(),
+  subject: text.orNull,
+  html: text.orNull,
+  text: text.orNull,
+  created_environment: oneOf<Environment>(),
+  version: number,
+  created_at: time,
+  updated_at: time,
+})
 
-const columns =
-  'id, tenant_id, slug, channel, subject, html, text, created_environment, version, created_at, updated_at'
+export type TemplateRow = RowOf<typeof templateColumns>
 
 type Content = { slug: string; subject: string | null; html: string | null; text: string | null }
 
@@ -39,24 +39,24 @@ export const insertTemplate = statement<
      created_at, updated_at)
    values (:orgId, :id, :tenantId, :channel, :slug, :subject, :html, :text, :environment, :at, :at)
    on conflict (org_id, slug, tenant_id) do nothing
-   returning ${columns}`,
+   returning ${templateColumns}`,
 )
 
 /** Finds a template in the whole org. The caller checks the tenant. */
 export const findTemplate = statement<{ orgId: string; id: string }, TemplateRow>(
   'templates.find',
-  `select ${columns} from templates where org_id = :orgId and id = :id`,
+  `select ${templateColumns} from templates where org_id = :orgId and id = :id`,
 )
 
 export const lockTemplate = statement<{ orgId: string; id: string }, TemplateRow>(
   'templates.lock',
-  `select ${columns} from templates where org_id = :orgId and id = :id for update`,
+  `select ${templateColumns} from templates where org_id = :orgId and id = :id for update`,
 )
 
 /** Prefers the tenant's own template over the org's. */
 export const findTemplateBySlug = statement<{ orgId: string; tenantId: string | null; slug: string }, TemplateRow>(
   'templates.find_by_slug',
-  `select ${columns} from templates
+  `select ${templateColumns} from templates
    where org_id = :orgId and slug = :slug and (tenant_id is null or tenant_id = :tenantId)
    order by tenant_id nulls last
    limit 1`,
@@ -71,36 +71,26 @@ export const slugOnTenants = statement<{ orgId: string; slug: string }, { found:
 
 type Page = Keyset & { channel: Channel | null }
 
-/** All templates of the org, newest first. */
-export const listTemplates = statement<Page & { orgId: string }, TemplateRow>(
-  'templates.list',
-  `select ${columns} from templates
-   where org_id = :orgId and (:channel::text is null or channel = :channel)
-     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
-   order by created_at desc, id desc
-   limit :limit`,
-)
+const pageOf = (owner: string): string =>
+  `select ${templateColumns} from templates
+   where org_id = :orgId ${owner} and (:channel::text is null or channel = :channel) ${newestPage}`
 
-const inRange = (owner: string): string =>
-  `select ${columns} from templates
-   where org_id = :orgId and ${owner} and (:channel::text is null or channel = :channel)
-     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
-   order by created_at desc, id desc
-   limit :limit`
+/** All templates of the org, newest first. */
+export const listTemplates = statement<Page & { orgId: string }, TemplateRow>('templates.list', pageOf(''))
 
 /** Without the org's own templates, which the tenant can use too. */
 export const listOnlyTenantTemplates = statement<Page & { orgId: string; tenantId: string }, TemplateRow>(
   'templates.list_only_tenant',
-  inRange('tenant_id = :tenantId'),
+  pageOf('and tenant_id = :tenantId'),
 )
 
 /** The templates of the tenant and of the org, from separate index ranges, so that other tenants' rows are not read. */
 export const listTenantTemplates = statement<Page & { orgId: string; tenantId: string }, TemplateRow>(
   'templates.list_tenant',
-  `select ${columns} from (
-     (${inRange('tenant_id = :tenantId')})
+  `select ${templateColumns} from (
+     (${pageOf('and tenant_id = :tenantId')})
      union all
-     (${inRange('tenant_id is null')})
+     (${pageOf('and tenant_id is null')})
    ) as visible
    order by created_at desc, id desc
    limit :limit`,
@@ -110,7 +100,7 @@ export const updateTemplate = statement<Content & { orgId: string; id: string; a
   'templates.update',
   `update templates set slug = :slug, subject = :subject, html = :html, text = :text, version = version + 1,
      updated_at = :at
-   where org_id = :orgId and id = :id returning ${columns}`,
+   where org_id = :orgId and id = :id returning ${templateColumns}`,
 )
 
 export const deleteTemplate = statement<{ orgId: string; id: string }>(

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { withTrail } from '../../test/audit/trail.ts'
-import { keyIdOf } from '../../test/clients/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { type Reply, startTestService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
+import { withTrail } from '../../../test/audit/trail.ts'
+import { keyIdOf } from '../../../test/clients/key-client.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { type Reply, startTestService } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

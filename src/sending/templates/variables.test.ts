@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { Failure } from '../ground/errors.ts'
-import { validate } from '../http/read-request.ts'
+import { validate } from '../../interfaces/http/read-request.ts'
+import { Failure } from '../../platform/ground/errors.ts'
 import { assertVariables, VariablesShape, variablesFault } from './variables.ts'
 
 const nested = (levels: number, make: (inner: unknown) => unknown, inner: unknown = 'x'): unknown => {

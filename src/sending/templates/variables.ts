@@ -1,6 +1,6 @@
 /** Validates `variables`: JSON values, limited in depth and size. */
 import { z } from 'zod'
-import { Failure, type FieldError } from '../ground/errors.ts'
+import { Failure, type FieldError } from '../../platform/ground/errors.ts'
 
 /** Levels below a top-level key. Each array and each object adds one. */
 export const maxDepth = 10

@@ -3,13 +3,16 @@
  * number of them for each message and hour. One statement decides. This process remembers some of its results, so that
  * most repeated hits do not reach the database.
  */
-import { makeBatcher } from '../db/batch.ts'
-import type { Db } from '../db/pool.ts'
-import type { AnnounceEvents } from '../events/announce-events.ts'
-import type { Clock } from '../ground/clock.ts'
-import { sha256 } from '../ground/crypto.ts'
-import { newId, timeOfId } from '../ground/ids.ts'
-import { countedNetworks } from '../ground/ip-address.ts'
+
+import type { AnnounceEvents } from '../../journal/events/announce-events.ts'
+import { makeBatcher } from '../../platform/db/batch.ts'
+import { inChunks } from '../../platform/db/in-chunks.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { sha256 } from '../../platform/ground/crypto.ts'
+import { newId, timeOfId } from '../../platform/ground/ids.ts'
+import { countedNetworks } from '../../platform/ground/ip-address.ts'
+import { hourMs } from '../../platform/ground/units.ts'
 import { makeRecent } from './recent.ts'
 import { countHits, sweepOldMarks, sweepOldWindows } from './store.ts'
 import type { ClickRef, MessageRef } from './tokens.ts'
@@ -36,8 +39,6 @@ type Hit = MessageRef & {
   address: string | null
   mark: Buffer
 }
-
-const hour = 3_600_000
 
 /** Counted opens and clicks of one message in an hour. */
 export const maxHitsPerHour = 10_000
@@ -78,7 +79,7 @@ const makeRun =
       addresses: hits.map((hit) => hit.address),
       ids,
       now,
-      anHourAgo: new Date(now.getTime() - hour),
+      anHourAgo: new Date(now.getTime() - hourMs),
       limit: maxHitsPerHour,
     })
     announce(rows.filter(({ counted }) => counted).length)
@@ -86,8 +87,8 @@ const makeRun =
     return hits.map((hit, i) => {
       const { counted = false, marked_at = null, full_since = null } = byId.get(ids[i] as string) ?? {}
       const markedAt = counted ? now : marked_at
-      if (markedAt) onRepeated(hit, markedAt.getTime() + hour)
-      if (full_since) onFull(hit, full_since.getTime() + hour)
+      if (markedAt) onRepeated(hit, markedAt.getTime() + hourMs)
+      if (full_since) onFull(hit, full_since.getTime() + hourMs)
       return counted
     })
   }
@@ -97,12 +98,8 @@ const makeSweep =
   async (): Promise<number> => {
     const chunk = 1_000
     // Twice as long as a row is needed, so that none is deleted while a count uses it.
-    const before = new Date(clock.millis() - 2 * hour)
-    for (let total = 0; ; ) {
-      const deleted = await db.change(statement, { before, limit: chunk })
-      total += deleted
-      if (deleted < chunk) return total
-    }
+    const before = new Date(clock.millis() - 2 * hourMs)
+    return inChunks(chunk, () => db.change(statement, { before, limit: chunk }))
   }
 
 export const makeCountHits = (needs: Needs): CountHits => {

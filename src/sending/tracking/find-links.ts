@@ -1,6 +1,6 @@
 /** Finds the links of an HTML text that a reader can follow, without changing the text. */
 import { QuoteType, Tokenizer } from 'htmlparser2'
-import type { Slices } from '../ground/event-loop-turns.ts'
+import type { Slices } from '../../platform/ground/event-loop-turns.ts'
 
 /** The `href` of an `a` or `area` as a browser reads it, and its position between the quotes. */
 export type Href = { start: number; end: number; quote: QuoteType; value: string }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { newId } from '../ground/ids.ts'
+import { newId } from '../../platform/ground/ids.ts'
 import { type LinkedMessage, type LinkOptions, makeLinks } from './links.ts'
 import { makeTokens, type UnsubscribeRef } from './tokens.ts'
 import { longestTrackedUrl } from './web-url.ts'

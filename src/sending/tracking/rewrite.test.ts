@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { Parser } from 'htmlparser2'
 import { describe, expect, test } from 'vitest'
-import { startSlices } from '../ground/event-loop-turns.ts'
+import { startSlices } from '../../platform/ground/event-loop-turns.ts'
 import { findLinks, type Href } from './find-links.ts'
 import { maxTrackedLinks, readPage, writePage } from './rewrite.ts'
 import { isWebUrl, trackableUrl } from './web-url.ts'

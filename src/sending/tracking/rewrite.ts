@@ -5,8 +5,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { QuoteType } from 'htmlparser2'
-import { Failure } from '../ground/errors.ts'
-import { type Slices, startSlices } from '../ground/event-loop-turns.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { type Slices, startSlices } from '../../platform/ground/event-loop-turns.ts'
 import { findLinks, type Href } from './find-links.ts'
 import { isWebUrl, makeIsKept, trackableUrl } from './web-url.ts'
 

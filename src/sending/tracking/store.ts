@@ -1,5 +1,5 @@
-import { statement } from '../db/statement.ts'
-import type { Environment } from '../ground/scope.ts'
+import { statement } from '../../platform/db/statement.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 
 /**
  * Counts opens and clicks, at most one an hour for each mark and `limit` an hour for each message. A counted one is

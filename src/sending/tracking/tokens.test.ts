@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { newId } from '../ground/ids.ts'
+import { newId } from '../../platform/ground/ids.ts'
 import { makeTokens, type Tokens } from './tokens.ts'
 
 const masterKey = Buffer.alloc(32, 'a')

@@ -1,7 +1,7 @@
 /** Signed tokens of the links in mail. A token contains all the data that its link needs and never expires. */
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto'
-import { type IdKind, isId, prefixes } from '../ground/ids.ts'
-import type { Environment } from '../ground/scope.ts'
+import { type IdKind, isId, prefixes } from '../../platform/ground/ids.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 
 export type MessageRef = { orgId: string; messageId: string }
 export type ClickRef = MessageRef & { url: string }

@@ -1,10 +1,11 @@
 /** Records unsubscribes of recipients, each once. */
-import type { Db, Tx } from '../db/pool.ts'
-import type { AppendEvents } from '../events/append-events.ts'
-import type { Clock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
-import { comparable } from '../ground/mailbox.ts'
-import type { Suppress } from '../suppressions/suppress.ts'
+
+import type { AppendEvents } from '../../journal/events/append-events.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { comparable } from '../../platform/ground/mailbox.ts'
+import type { Suppress } from '../../recipients/suppressions/suppress.ts'
 import { findSubscriptionState, findUnsubscribed, insertUnsubscribed, lockRecipient, lockTenantRow } from './store.ts'
 import type { UnsubscribeRef } from './tokens.ts'
 

@@ -2,12 +2,13 @@
  * Decides whether a code may be sent, and stores its verification. Suppression, ceilings, usage and the row are decided
  * in one transaction: a fault of the database spends nothing.
  */
-import { makeStepBatcher } from '../db/batch.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import { findSuppressedAmong, type SuppressionQuery } from '../suppressions/find-suppressed.ts'
-import type { PreparedSpend, Reservation, Usage } from '../usage/reserve.ts'
+
+import type { PreparedSpend, Reservation, Usage } from '../../customers/usage/reserve.ts'
+import { makeStepBatcher } from '../../platform/db/batch.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { findSuppressedAmong, type SuppressionQuery } from '../../recipients/suppressions/find-suppressed.ts'
 import { type Ceiling, takeStarts } from './ceilings.ts'
 import { insertVerifications, type NewVerification } from './store.ts'
 

@@ -1,10 +1,9 @@
 /** The attempt cap under concurrent guesses. */
-import { afterAll, expect, test } from 'vitest'
-import { verifier, wrong } from '../../test/clients/verifier.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { expect, test } from 'vitest'
+import { verifier, wrong } from '../../../test/clients/verifier.ts'
+import { sharedTestService, startTestService } from '../../../test/service/service.ts'
 
-const t = await startTestService()
-afterAll(() => t.stop())
+const t = await sharedTestService()
 const own = await verifier(t)
 
 const verdictOf = ({ body }: { body: { status: string; reason?: string } }) => body.reason ?? body.status

@@ -1,9 +1,9 @@
 /** The hourly ceilings: sliding windows that hold over restarts and over several processes. */
 import { afterAll, expect, test } from 'vitest'
-import { simulator } from '../../test/clients/mailer.ts'
-import { verifier } from '../../test/clients/verifier.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { simulator } from '../../../test/clients/mailer.ts'
+import { verifier } from '../../../test/clients/verifier.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

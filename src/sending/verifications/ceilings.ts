@@ -2,11 +2,11 @@
  * The hourly ceilings on starts, which limit what an attacker can spend on text messages. They are sliding windows in
  * the database, because they must hold over restarts and over all processes, also without Redis.
  */
-import type { Tx } from '../db/pool.ts'
-import type { Channel } from '../ground/channel.ts'
-import { sha256Hex } from '../ground/crypto.ts'
-import { Failure } from '../ground/errors.ts'
-import type { Environment } from '../ground/scope.ts'
+import type { Tx } from '../../platform/db/pool.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
+import { sha256Hex } from '../../platform/ground/crypto.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 import { addStarts, keepStarts } from './store.ts'
 
 export const hour = 3_600_000

@@ -1,10 +1,10 @@
 /** Checking a code: the verdicts, who may check what, and how long rows are kept. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, test } from 'vitest'
-import { type Verifier, verifier, wrong } from '../../test/clients/verifier.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
+import { type Verifier, verifier, wrong } from '../../../test/clients/verifier.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
 import { makeOneTimeCodes } from './one-time-code.ts'
 
 const t = await startTestService()

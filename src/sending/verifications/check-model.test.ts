@@ -1,8 +1,8 @@
 /** Compares checks with a model of a verification, under random interleavings of checks, expiry and deletion. */
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import { verifier, wrong } from '../../test/clients/verifier.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { verifier, wrong } from '../../../test/clients/verifier.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

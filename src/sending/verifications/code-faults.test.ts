@@ -1,15 +1,15 @@
 /** Faults: the provider refuses a code, and the database is lost during a start or a check. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, test } from 'vitest'
-import { simulator } from '../../test/clients/mailer.ts'
-import { simulated } from '../../test/clients/texter.ts'
-import { verifier, wrong } from '../../test/clients/verifier.ts'
-import { expectRefusal } from '../../test/expect/refusal.ts'
-import { openLogFile } from '../../test/service/log-file.ts'
-import { withoutDatabase } from '../../test/service/lost-database.ts'
-import { startTestService, type TestService, testService } from '../../test/service/service.ts'
-import { HandoverError } from '../providers/handover.ts'
-import type { Sms } from '../providers/sms/sms-provider.ts'
+import { simulator } from '../../../test/clients/mailer.ts'
+import { simulated } from '../../../test/clients/texter.ts'
+import { verifier, wrong } from '../../../test/clients/verifier.ts'
+import { expectRefusal } from '../../../test/expect/refusal.ts'
+import { openLogFile } from '../../../test/service/log-file.ts'
+import { withoutDatabase } from '../../../test/service/lost-database.ts'
+import { startTestService, type TestService, testService } from '../../../test/service/service.ts'
+import { HandoverFault } from '../../providers/handover.ts'
+import type { Sms } from '../../providers/sms/sms-provider.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())
@@ -55,7 +55,7 @@ describe('the provider', () => {
   )
 
   test('X-274 an outage is retried and then 502; after an unconfirmed handover the code stays billed', async () => {
-    let fault: HandoverError | undefined
+    let fault: HandoverFault | undefined
     const sent: Sms[] = []
     const smsProvider = {
       name: 'stub',
@@ -69,11 +69,11 @@ describe('the provider', () => {
     }
     const service = await testService({ smsProvider })
     const own = await verifier(service)
-    fault = new HandoverError('unavailable', 'stub', 'down')
+    fault = new HandoverFault('unavailable', 'stub', 'down')
     expect((await own.start()).status).toBe(201)
     expect(sent).toHaveLength(2)
     expect(new Set(sent.map(({ messageId }) => messageId)).size).toBe(1)
-    fault = new HandoverError('uncertain', 'stub', 'lost')
+    fault = new HandoverFault('uncertain', 'stub', 'lost')
     const before = sent.length
     expectRefusal(await own.start(), 'SEND_FAILED')
     expect(sent.length).toBe(before + 1)
@@ -88,7 +88,7 @@ describe('the provider', () => {
       name: 'stub',
       send: async ({ body }: Sms) => {
         code = /\d+/.exec(body)?.[0] ?? ''
-        throw new HandoverError('refused', 'stub', `spam: ${body}`, { cause: new Error(body) })
+        throw new HandoverFault('refused', 'stub', `spam: ${body}`, { cause: new Error(body) })
       },
       close: async () => undefined,
     }

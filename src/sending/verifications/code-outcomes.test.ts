@@ -1,13 +1,13 @@
 /** Reports about codes: a permanent bounce or a complaint suppresses the destination, and nothing else happens. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { simulator } from '../../test/clients/mailer.ts'
-import { simulated } from '../../test/clients/texter.ts'
-import { verifier } from '../../test/clients/verifier.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { makeSns, sesEvent, topic } from '../../test/servers/sns.ts'
-import { startTestService } from '../../test/service/service.ts'
-import { newId } from '../ground/ids.ts'
-import { deliver, postfixBounce, startBouncingService } from '../inbound-smtp/harness.ts'
+import { deliver, postfixBounce, startBouncingService } from '../../../test/clients/inbound-mail.ts'
+import { simulator } from '../../../test/clients/mailer.ts'
+import { simulated } from '../../../test/clients/texter.ts'
+import { verifier } from '../../../test/clients/verifier.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { makeSns, sesEvent, topic } from '../../../test/servers/sns.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import { newId } from '../../platform/ground/ids.ts'
 
 const smsTopic = 'arn:aws:sns:eu-west-1:123456789012:sms-events'
 const sns = await makeSns()

@@ -1,13 +1,13 @@
 /** Reports about codes. A code has no message row: a permanent bounce or a complaint suppresses its destination. */
-import { retryOnOutage } from '../db/outage.ts'
-import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { isId } from '../ground/ids.ts'
-import type { Log } from '../ground/log.ts'
+import { retryOnOutage } from '../../platform/db/outage.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { isId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import type { Report } from '../../providers/handover.ts'
+import type { Suppress } from '../../recipients/suppressions/suppress.ts'
 import type { Outcomes } from '../messages/outcomes.ts'
 import { recordNotification } from '../messages/store/message-outcomes.ts'
-import type { Report } from '../providers/handover.ts'
-import type { Suppress } from '../suppressions/suppress.ts'
 import { findDestination } from './store.ts'
 
 const reasons: Partial<Record<Report['kind'], 'bounce' | 'complaint'>> = {

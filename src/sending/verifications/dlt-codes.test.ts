@@ -1,8 +1,8 @@
 /** Codes to India: the registered template, its content, and what is sent to the carrier. */
 import { afterAll, expect, test } from 'vitest'
-import { verifier } from '../../test/clients/verifier.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { startTestService, testService } from '../../test/service/service.ts'
+import { verifier } from '../../../test/clients/verifier.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService, testService } from '../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

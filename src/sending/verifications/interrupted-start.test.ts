@@ -1,12 +1,12 @@
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import { interrupt } from '../../test/clients/interrupt.ts'
-import { verifier } from '../../test/clients/verifier.ts'
-import { expectRefusal } from '../../test/expect/refusal.ts'
-import { openLogFile } from '../../test/service/log-file.ts'
-import { startTestService, testService } from '../../test/service/service.ts'
-import { derivedId } from '../ground/ids.ts'
-import { HandoverError } from '../providers/handover.ts'
-import type { Sms } from '../providers/sms/sms-provider.ts'
+import { interrupt } from '../../../test/clients/interrupt.ts'
+import { verifier } from '../../../test/clients/verifier.ts'
+import { expectRefusal } from '../../../test/expect/refusal.ts'
+import { openLogFile } from '../../../test/service/log-file.ts'
+import { startTestService, testService } from '../../../test/service/service.ts'
+import { derivedId } from '../../platform/ground/ids.ts'
+import { HandoverFault } from '../../providers/handover.ts'
+import type { Sms } from '../../providers/sms/sms-provider.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())
@@ -70,7 +70,7 @@ test('S-015 a start that could not be withdrawn in an outage is taken up when it
     name: 'stub',
     send: async (sms: Sms) => {
       sent.push(sms)
-      if (sent.length === 1) throw new HandoverError('refused', 'stub', 'not now')
+      if (sent.length === 1) throw new HandoverFault('refused', 'stub', 'not now')
       return { provider: 'stub', providerMessageId: 'x' }
     },
     close: async () => undefined,

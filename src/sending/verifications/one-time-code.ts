@@ -1,7 +1,7 @@
 /** One-time codes and the keyed hashes that are stored in their place. */
 import { hkdfSync } from 'node:crypto'
-import { makeHmac } from '../ground/crypto.ts'
-import type { Environment } from '../ground/scope.ts'
+import { makeHmac } from '../../platform/ground/crypto.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 
 /** Test mode sends nothing, so its codes are known. */
 const testDigits = '1234567890'

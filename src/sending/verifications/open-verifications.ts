@@ -1,10 +1,11 @@
 /** Builds the module: starting and checking codes, reports about them, and retention. */
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import type { Log } from '../ground/log.ts'
+
+import type { Usage } from '../../customers/usage/reserve.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import type { Suppress } from '../../recipients/suppressions/suppress.ts'
 import type { Messages } from '../messages/open-messages.ts'
-import type { Suppress } from '../suppressions/suppress.ts'
-import type { Usage } from '../usage/reserve.ts'
 import { makeAdmitStart } from './admit-start.ts'
 import { hour } from './ceilings.ts'
 import { makeCheckCode } from './check-code.ts'

@@ -1,11 +1,11 @@
 /** The order of the rules for one-time codes: a start that breaks two of them gets the error of the earlier one. */
 import { afterAll, expect, test } from 'vitest'
-import type { Body } from '../../test/clients/mailer.ts'
-import { simulated } from '../../test/clients/texter.ts'
-import { verifier } from '../../test/clients/verifier.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
-import type { Code } from '../ground/errors.ts'
+import type { Body } from '../../../test/clients/mailer.ts'
+import { simulated } from '../../../test/clients/texter.ts'
+import { verifier } from '../../../test/clients/verifier.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
+import type { Code } from '../../platform/ground/errors.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,5 +1,6 @@
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
+import { inChunks } from '../../platform/db/in-chunks.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
 import { hour } from './ceilings.ts'
 import { sweepVerifications, sweepWindows } from './store.ts'
 
@@ -13,21 +14,13 @@ export interface VerificationRetention {
   sweepWindows(): Promise<number>
 }
 
-const inChunks = async (deleteSome: () => Promise<number>): Promise<number> => {
-  for (let total = 0; ; ) {
-    const deleted = await deleteSome()
-    total += deleted
-    if (deleted < chunk) return total
-  }
-}
-
 export const makeVerificationRetention = ({ db, clock }: { db: Db; clock: Clock }): VerificationRetention => ({
   sweep: () => {
     const before = new Date(clock.millis() - keptMs)
-    return inChunks(() => db.change(sweepVerifications, { before, limit: chunk }))
+    return inChunks(chunk, () => db.change(sweepVerifications, { before, limit: chunk }))
   },
   sweepWindows: () => {
     const before = new Date(clock.millis() - hour)
-    return inChunks(() => db.change(sweepWindows, { before, limit: chunk }))
+    return inChunks(chunk, () => db.change(sweepWindows, { before, limit: chunk }))
   },
 })

@@ -1,8 +1,8 @@
 /** A code is in the message that carries it, and nowhere else. */
 import { afterAll, expect, test } from 'vitest'
-import { verifier, wrong } from '../../test/clients/verifier.ts'
-import { openLogFile } from '../../test/service/log-file.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { verifier, wrong } from '../../../test/clients/verifier.ts'
+import { openLogFile } from '../../../test/service/log-file.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const file = await openLogFile()
 const t = await startTestService({ log: file.log, worker: true })

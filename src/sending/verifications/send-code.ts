@@ -1,18 +1,19 @@
 /** Hands a stored code to the provider. If the provider does not take it, the verification is withdrawn. */
-import { isDatabaseFault, lostConnection } from '../db/faults.ts'
-import { retryOnOutage } from '../db/outage.ts'
-import type { Db } from '../db/pool.ts'
-import { Failure } from '../ground/errors.ts'
-import type { Log } from '../ground/log.ts'
-import { assertHeld, type IdempotencyClaim } from '../idempotency/claims.ts'
+
+import type { Reservation, Usage } from '../../customers/usage/reserve.ts'
+import { isDatabaseFault, lostConnection } from '../../platform/db/faults.ts'
+import { retryOnOutage } from '../../platform/db/outage.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { assertHeld, type IdempotencyClaim } from '../../platform/idempotency/claims.ts'
+import type { HandoverFault } from '../../providers/handover.ts'
 import type { ChannelAdapter } from '../messages/channel-adapter.ts'
 import type { Draft } from '../messages/draft.ts'
 import { type BeginHandOver, isTransient } from '../messages/hand-over.ts'
-import { asHandoverError, noProvider } from '../messages/rows.ts'
+import { asHandoverFault, noProvider } from '../messages/rows.ts'
 import { type ApplyReports, releasesUsage } from '../messages/sent-message.ts'
 import type { SuppressRefused } from '../messages/suppress-refused.ts'
-import type { HandoverError } from '../providers/handover.ts'
-import type { Reservation, Usage } from '../usage/reserve.ts'
 import { deleteVerification } from './store.ts'
 
 export type CodePipeline<D extends Draft> = { channel: ChannelAdapter<D>; beginHandOver: BeginHandOver<D> }
@@ -60,7 +61,7 @@ export const makeSendCode = ({ db, log, usage, applyReports, suppressRefused }: 
   }
 
   /** A provider may repeat the content in its reply, and a code must not be logged. */
-  const logFault = ({ id }: Draft, { kind, provider, message }: HandoverError, code: string): void => {
+  const logFault = ({ id }: Draft, { kind, provider, message }: HandoverFault, code: string): void => {
     const reason = message.replaceAll(code, '[code]')
     log.warn({ verification_id: id, kind, provider, reason }, 'code handover failed')
   }
@@ -77,7 +78,7 @@ export const makeSendCode = ({ db, log, usage, applyReports, suppressRefused }: 
         await withdraw(sent, reservation)
         throw error.code === 'SUPPRESSED' ? new Failure('UNDELIVERABLE_DESTINATION') : error
       }
-      const fault = asHandoverError(error)
+      const fault = asHandoverFault(error)
       // The look-up before the handover failed, so nothing was sent.
       if (fault.provider === noProvider && isDatabaseFault(fault.cause)) {
         await withdraw(sent, reservation)

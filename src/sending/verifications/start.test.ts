@@ -1,9 +1,9 @@
 /** Starting a verification: its fields, what is sent and stored, and who may be the sender. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { simulated } from '../../test/clients/texter.ts'
-import { startPath, verifier } from '../../test/clients/verifier.ts'
-import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { simulated } from '../../../test/clients/texter.ts'
+import { startPath, verifier } from '../../../test/clients/verifier.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,19 +1,19 @@
 /** Starts a verification: refuses what must not be sent, stores the hash of a new code, and sends the code. */
-import { lostConnection } from '../db/faults.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import { timeOfId } from '../ground/ids.ts'
-import { iso } from '../ground/instant.ts'
-import { isPremium } from '../ground/phone-number.ts'
-import { claimedId, type IdempotencyClaim } from '../idempotency/claims.ts'
+
+import type { Reservation, Usage } from '../../customers/usage/reserve.ts'
+import { lostConnection } from '../../platform/db/faults.ts'
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { iso } from '../../platform/ground/instant.ts'
+import { isPremium } from '../../platform/ground/phone-number.ts'
+import { claimedId, type IdempotencyClaim } from '../../platform/idempotency/claims.ts'
+import type { FindSuppressed } from '../../recipients/suppressions/find-suppressed.ts'
 import type { ChannelAdapter } from '../messages/channel-adapter.ts'
 import { appliesTo, type Draft, passGates } from '../messages/draft.ts'
 import type { Messages } from '../messages/open-messages.ts'
 import type { DraftCaller } from '../messages/sent-by.ts'
 import { spendBy } from '../messages/sent-message.ts'
-import type { FindSuppressed } from '../suppressions/find-suppressed.ts'
-import type { Reservation, Usage } from '../usage/reserve.ts'
 import type { AdmitStart } from './admit-start.ts'
 import { ceilingsOf } from './ceilings.ts'
 import { emailOfCode, smsOfCode } from './draft-code.ts'
@@ -133,14 +133,13 @@ export const makeStartCode = ({ db, clock, usage, codes, hashes, admit, send }: 
   return async (caller, body, claim) => {
     const by = await codes.sentBy(caller)
     const id = claimedId('verification', claim, clock)
-    const createdAt = new Date(timeOfId(id))
     const code = hashes.codeOf(id, by.environment, body.code_length)
     const start = async <D extends Draft>(pipeline: Parameters<typeof send<D>>[0], draft: D): Promise<Date> => {
       const { reservation, expiresAt } = await acceptOnce(pipeline.channel, { draft, code, body, claim })
       await send(pipeline, { draft, code, reservation, claim })
       return expiresAt
     }
-    const given = { id, createdAt, by, code }
+    const given = { id, by, code }
     const expiresAt = await (body.channel === 'sms'
       ? start(codes.sms, smsOfCode(given, body))
       : start(codes.email, emailOfCode(given, body)))

@@ -1,6 +1,6 @@
-import { statement } from '../db/statement.ts'
-import type { Channel } from '../ground/channel.ts'
-import type { Environment } from '../ground/scope.ts'
+import { statement } from '../../platform/db/statement.ts'
+import type { Channel } from '../../platform/ground/channel.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 import type { Denial } from './shapes.ts'
 
 export type NewVerification = {
@@ -17,6 +17,9 @@ export type NewVerification = {
   createdAt: Date
   expiresAt: Date
 }
+
+const newColumns = `org_id, id, tenant_id, environment, project_id, channel, destination, code_hash, max_attempts,
+  dlt_template_id, created_at, expires_at`
 
 /**
  * The reservation of usage before it in the transaction commits without waiting for the disk. That would lose a code that
@@ -38,16 +41,12 @@ export const insertVerifications = statement<{
 }>(
   'verifications.insert',
   `with durable as materialized (select set_config('synchronous_commit', 'on', true))
-   insert into verifications
-     (org_id, id, tenant_id, environment, project_id, channel, destination, code_hash, max_attempts, dlt_template_id,
-      created_at, expires_at)
-   select org_id, id, tenant_id, environment, project_id, channel, destination, code_hash, max_attempts,
-     dlt_template_id, created_at, expires_at
+   insert into verifications (${newColumns})
+   select ${newColumns}
    from unnest(:orgIds::text[], :ids::text[], :tenantIds::text[], :environments::text[], :projectIds::text[],
        :channels::text[], :destinations::text[], :codeHashes::text[], :maxAttempts::int[], :dltTemplateIds::text[],
        :createdAt::timestamptz[], :expiresAt::timestamptz[])
-     as row (org_id, id, tenant_id, environment, project_id, channel, destination, code_hash, max_attempts,
-       dlt_template_id, created_at, expires_at), durable`,
+     as row (${newColumns}), durable`,
 )
 
 /**

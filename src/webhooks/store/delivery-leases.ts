@@ -2,8 +2,8 @@
  * Endpoint queues (`webhook_lanes`): a worker leases the queue of an endpoint, reads its due deliveries, records the
  * attempts under the lease, and releases the queue.
  */
-import { statement } from '../../db/statement.ts'
-import type { Environment } from '../../ground/scope.ts'
+import { statement } from '../../platform/db/statement.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 
 /** The queue of one endpoint. */
 export type EndpointQueue = { org_id: string; endpoint_id: string }
@@ -44,7 +44,10 @@ export const leaseQueues = statement<
    returning l.org_id, l.endpoint_id`,
 )
 
-export const renewLeases = statement<{ worker: string; until: Date; orgIds: string[]; endpointIds: string[] }>(
+/** Queues that a worker holds. */
+type Held = { worker: string; orgIds: string[]; endpointIds: string[] }
+
+export const renewLeases = statement<Held & { until: Date }>(
   'webhooks.renew_leases',
   `update webhook_lanes l set leased_until = :until
    from unnest(:orgIds::text[], :endpointIds::text[]) as q (org_id, endpoint_id)
@@ -52,7 +55,7 @@ export const renewLeases = statement<{ worker: string; until: Date; orgIds: stri
 )
 
 /** Like fan-out, it locks queues in the order of their ids, so that the two never wait for each other. */
-export const lockQueues = statement<{ worker: string; orgIds: string[]; endpointIds: string[] }, EndpointQueue>(
+export const lockQueues = statement<Held, EndpointQueue>(
   'webhooks.lock_lanes',
   `select org_id, endpoint_id from webhook_lanes
    where (org_id, endpoint_id) in (select org_id, endpoint_id
@@ -66,7 +69,7 @@ export const lockQueues = statement<{ worker: string; orgIds: string[]; endpoint
  * Releases queues and stores when each is due next. The caller has locked them in an earlier statement of the
  * transaction: a delivery that is committed while this statement waited for the lock would be missed.
  */
-export const releaseQueues = statement<{ worker: string; orgIds: string[]; endpointIds: string[] }>(
+export const releaseQueues = statement<Held>(
   'webhooks.release_lanes',
   `update webhook_lanes l set lease = null, leased_until = null, due_at = least(l.due_at, (
      select d.next_attempt_at from webhook_deliveries d
@@ -130,12 +133,9 @@ export const readDueDeliveries = statement<
  * meantime stays as it is. A successful attempt clears the streak of its endpoint.
  */
 export const recordAttempts = statement<
-  {
-    worker: string
-    orgIds: string[]
+  Held & {
     ids: string[]
     createdAt: Date[]
-    endpointIds: string[]
     counts: number[]
     statuses: string[]
     nextAttemptAt: (Date | null)[]

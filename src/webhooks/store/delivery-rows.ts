@@ -1,9 +1,10 @@
 /** Deliveries and their attempts: reading, replaying, canceling and removing them. */
-import { timeLiteral } from '../../db/months.ts'
-import type { RowRules } from '../../db/remove-months.ts'
-import { statement } from '../../db/statement.ts'
-import type { Keyset } from '../../ground/cursor.ts'
-import type { Environment } from '../../ground/scope.ts'
+import { columns, type Given, json, number, oneOf, type RowOf, text, time } from '../../platform/db/columns.ts'
+import { timeLiteral } from '../../platform/db/months.ts'
+import type { RowRules } from '../../platform/db/remove-months.ts'
+import { statement } from '../../platform/db/statement.ts'
+import { type Keyset, newestPage } from '../../platform/ground/cursor.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 
 export type Attempt = {
   attempt: number
@@ -14,45 +15,35 @@ export type Attempt = {
   error: 'timeout' | 'connection' | 'tls' | 'dns' | 'url_not_allowed' | null
 }
 
-export type DeliveryRow = {
-  id: string
-  endpoint_id: string
-  event: string
-  environment: Environment | null
-  tenant_id: string | null
-  status: 'pending' | 'delivered' | 'failed' | 'canceled'
-  attempt_count: number
-  max_attempts: number
-  next_attempt_at: Date | null
-  replay_of: string | null
-  replayed_as: string | null
-  created_at: Date
-  delivered_at: Date | null
-  attempts: Attempt[]
-}
+const deliveryColumns = columns({
+  id: text,
+  endpoint_id: text,
+  event: text,
+  environment: oneOf<Environment>().orNull,
+  tenant_id: text.orNull,
+  status: oneOf<'pending' | 'delivered' | 'failed' | 'canceled'>(),
+  attempt_count: number,
+  max_attempts: number,
+  next_attempt_at: time.orNull,
+  replay_of: text.orNull,
+  replayed_as: text.orNull,
+  created_at: time,
+  delivered_at: time.orNull,
+  attempts: json<Attempt[]>(),
+})
 
-const deliveryColumns = `id, endpoint_id, event, environment, tenant_id, status, attempt_count, max_attempts,
-  next_attempt_at, replay_of, replayed_as, created_at, delivered_at, attempts`
+export type DeliveryRow = RowOf<typeof deliveryColumns>
 
-export const listDeliveries = statement<
-  {
-    orgId: string
-    endpointId: string
-    status: string | null
-    event: string | null
-    afterAt: string | null
-    afterId: string | null
-    limit: number
-  },
-  DeliveryRow
->(
+type Filters = { status: string | null; event: string | null }
+
+const newestMatching = `and (:status::text is null or status = :status) and (:event::text is null or event = :event)
+     ${newestPage}`
+
+export const listDeliveries = statement<Keyset & Filters & { orgId: string; endpointId: string }, DeliveryRow>(
   'webhooks.list_deliveries',
   `select ${deliveryColumns} from webhook_deliveries
    where org_id = :orgId and endpoint_id = :endpointId
-     and (:status::text is null or status = :status) and (:event::text is null or event = :event)
-     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
-   order by created_at desc, id desc
-   limit :limit`,
+     ${newestMatching}`,
 )
 
 /**
@@ -61,15 +52,7 @@ export const listDeliveries = statement<
  * is known.
  */
 export const listOrgDeliveries = statement<
-  {
-    orgId: string
-    endpointId: string | null
-    status: string | null
-    event: string | null
-    afterAt: string | null
-    afterId: string | null
-    limit: number
-  },
+  Keyset & Filters & { orgId: string; endpointId: string | null },
   DeliveryRow
 >(
   'webhooks.list_org_deliveries',
@@ -79,10 +62,7 @@ export const listOrgDeliveries = statement<
      cross join lateral (
        select id, created_at from webhook_deliveries
        where org_id = :orgId and endpoint_id = e.id
-         and (:status::text is null or status = :status) and (:event::text is null or event = :event)
-         and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
-       order by created_at desc, id desc
-       limit :limit) d
+         ${newestMatching}) d
      where e.org_id = :orgId and (:endpointId::text is null or e.id = :endpointId)
      order by d.created_at desc, d.id desc
      limit :limit
@@ -97,57 +77,45 @@ export const listMessageDeliveries = statement<{ orgId: string; messageId: strin
   'webhooks.list_message_deliveries',
   `select ${deliveryColumns} from webhook_deliveries
    where org_id = :orgId and message_id = :messageId and created_at >= :since
-     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
-   order by created_at desc, id desc
-   limit :limit`,
+     ${newestPage}`,
 )
 
 /**
  * `from` and `to` select the monthly partition. The caller takes them from the time in the id, which is within a minute
  * of the row's `created_at`.
  */
-export const findDelivery = statement<
-  { orgId: string; endpointId: string; id: string; from: Date; to: Date },
-  DeliveryRow & { payload: string }
->(
+type CreatedAround = { orgId: string; id: string; from: Date; to: Date }
+
+export const findDelivery = statement<CreatedAround & { endpointId: string }, DeliveryRow & { payload: string }>(
   'webhooks.find_delivery',
   `select ${deliveryColumns}, payload from webhook_deliveries
    where org_id = :orgId and endpoint_id = :endpointId and id = :id and created_at >= :from and created_at < :to`,
 )
 
 /** Like `findDelivery`, when the endpoint is not known. `message_id` is null if the event is about no message. */
-export const findOrgDelivery = statement<
-  { orgId: string; id: string; from: Date; to: Date },
-  DeliveryRow & { payload: string; message_id: string | null }
->(
+export const findOrgDelivery = statement<CreatedAround, DeliveryRow & { payload: string; message_id: string | null }>(
   'webhooks.find_org_delivery',
   `select ${deliveryColumns}, payload, message_id from webhook_deliveries
    where org_id = :orgId and id = :id and created_at >= :from and created_at < :to`,
 )
 
 /** Like `findOrgDelivery`, without reading the payload. */
-export const findDeliveryEndpoint = statement<
-  { orgId: string; id: string; from: Date; to: Date },
-  Pick<DeliveryRow, 'endpoint_id'>
->(
+export const findDeliveryEndpoint = statement<CreatedAround, Pick<DeliveryRow, 'endpoint_id'>>(
   'webhooks.find_delivery_endpoint',
   `select endpoint_id from webhook_deliveries
    where org_id = :orgId and id = :id and created_at >= :from and created_at < :to`,
 )
 
 /** Inserts a test fire after its only attempt. */
-export const insertTestFire = statement<{
-  orgId: string
-  id: string
-  at: Date
-  endpointId: string
-  tenantId: string | null
-  environment: Environment | null
-  event: string
-  payload: string
-  delivered: boolean
-  attempts: string
-}>(
+export const insertTestFire = statement<
+  Given<DeliveryRow, 'id' | 'endpoint_id' | 'tenant_id' | 'environment' | 'event'> & {
+    orgId: string
+    payload: string
+    delivered: boolean
+    attempts: string
+    at: Date
+  }
+>(
   'webhooks.insert_fired',
   `insert into webhook_deliveries (org_id, id, created_at, endpoint_id, tenant_id, environment, event, payload, status,
      attempt_count, max_attempts, attempts, delivered_at)

@@ -1,31 +1,31 @@
 /** Webhook endpoints: creating, changing and removing them, and their streaks of failed deliveries. */
 
-import { statement } from '../../db/statement.ts'
-import type { Environment } from '../../ground/scope.ts'
-import { rememberStep } from '../../orgs/store.ts'
+import { rememberStep } from '../../customers/orgs/store.ts'
+import { columns, flag, type Given, number, oneOf, type RowOf, text, texts, time } from '../../platform/db/columns.ts'
+import { statement } from '../../platform/db/statement.ts'
+import { type Keyset, newestPage } from '../../platform/ground/cursor.ts'
+import type { Environment } from '../../platform/ground/scope.ts'
 
-export type EndpointRow = {
-  id: string
-  tenant_id: string | null
-  url: string
-  description: string | null
-  events: string[]
-  enabled: boolean
-  disabled_reason: 'auto' | 'manual' | null
-  disabled_at: Date | null
-  consecutive_failures: number
-  secret: string
-  secret_rotated_at: Date | null
-  previous_secret: string | null
-  previous_secret_until: Date | null
-  created_environment: Environment
-  created_at: Date
-  updated_at: Date
-}
+export const endpointColumns = columns({
+  id: text,
+  tenant_id: text.orNull,
+  url: text,
+  description: text.orNull,
+  events: texts,
+  enabled: flag,
+  disabled_reason: oneOf<'auto' | 'manual'>().orNull,
+  disabled_at: time.orNull,
+  consecutive_failures: number,
+  secret: text,
+  secret_rotated_at: time.orNull,
+  previous_secret: text.orNull,
+  previous_secret_until: time.orNull,
+  created_environment: oneOf<Environment>(),
+  created_at: time,
+  updated_at: time,
+})
 
-export const endpointColumns = `id, tenant_id, url, description, events, enabled, disabled_reason, disabled_at,
-  consecutive_failures, secret, secret_rotated_at, previous_secret, previous_secret_until, created_environment,
-  created_at, updated_at`
+export type EndpointRow = RowOf<typeof endpointColumns>
 
 export const countEndpoints = statement<{ orgId: string }, { n: number }>(
   'webhooks.count_endpoints',
@@ -39,15 +39,8 @@ export const hasTenant = statement<{ orgId: string; tenantId: string }, { id: st
 
 /** Inserts an endpoint and its queue. */
 export const insertEndpoint = statement<
-  {
+  Given<EndpointRow, 'id' | 'tenant_id' | 'url' | 'description' | 'events' | 'enabled' | 'secret'> & {
     orgId: string
-    id: string
-    tenantId: string | null
-    url: string
-    description: string | null
-    events: string[]
-    enabled: boolean
-    secret: string
     environment: Environment
     at: Date
   },
@@ -82,16 +75,10 @@ export const lockEndpoint = statement<{ orgId: string; id: string }, EndpointRow
   `select ${endpointColumns} from webhook_endpoints where org_id = :orgId and id = :id for update`,
 )
 
-export const listEndpoints = statement<
-  { orgId: string; tenantId: string | null; afterAt: string | null; afterId: string | null; limit: number },
-  EndpointRow
->(
+export const listEndpoints = statement<Keyset & { orgId: string; tenantId: string | null }, EndpointRow>(
   'webhooks.list_endpoints',
   `select ${endpointColumns} from webhook_endpoints
-   where org_id = :orgId and (:tenantId::text is null or tenant_id = :tenantId)
-     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
-   order by created_at desc, id desc
-   limit :limit`,
+   where org_id = :orgId and (:tenantId::text is null or tenant_id = :tenantId) ${newestPage}`,
 )
 
 /**

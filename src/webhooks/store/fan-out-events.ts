@@ -1,4 +1,4 @@
-import { statement } from '../../db/statement.ts'
+import { statement } from '../../platform/db/statement.ts'
 
 /**
  * Deletes the oldest events from the outbox and inserts a delivery for each endpoint that subscribes to them. It is one

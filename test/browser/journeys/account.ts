@@ -1,6 +1,6 @@
 import { TOTP } from 'otpauth'
 import { expect, test } from 'vitest'
-import { hashPassword } from '../../../src/accounts/passwords.ts'
+import { hashPassword } from '../../../src/customers/accounts/passwords.ts'
 import { addPerson, askWith, signIn } from '../../clients/people.ts'
 import { expectNoBarriers } from '../axe.ts'
 import { goTo, type Journey, visit } from '../journey.ts'

@@ -1,6 +1,6 @@
 /** Lists with more rows than one page: details that are opened by their address, and choices in forms. */
 import { beforeAll, expect, test } from 'vitest'
-import type { CreatedOrg } from '../../../src/operator/create-org.ts'
+import type { CreatedOrg } from '../../../src/app/operator/create-org.ts'
 import { mail } from '../../clients/mailer.ts'
 import { addPerson, askWith, type Person, signIn } from '../../clients/people.ts'
 import { campaignOf, completeBrand } from '../../clients/sender-client.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hashPassword } from '../../../src/accounts/passwords.ts'
+import { hashPassword } from '../../../src/customers/accounts/passwords.ts'
 import { getTokens } from '../../clients/oauth-client.ts'
 import { addPerson, signIn } from '../../clients/people.ts'
 import { goodPassword, mailedCode } from '../../clients/sign-in-client.ts'

@@ -2,7 +2,7 @@
 import { TOTP } from 'otpauth'
 import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { hashPassword } from '../../../src/accounts/passwords.ts'
+import { hashPassword } from '../../../src/customers/accounts/passwords.ts'
 import { callback, newPkce, openRequest, registerClient } from '../../clients/oauth-client.ts'
 import { addMember, addPerson, askWith, signIn } from '../../clients/people.ts'
 import { goodPassword, mailedCode, mailsTo } from '../../clients/sign-in-client.ts'

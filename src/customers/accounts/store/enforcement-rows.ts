@@ -1,5 +1,5 @@
 /** Enforced single sign-on, as sign-in, sessions and memberships see it. */
-import { statement } from '../../db/statement.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
 /** In these conditions, `o` is an org, `m` a membership in it, `u` its user and `s` a session of that user. */
 

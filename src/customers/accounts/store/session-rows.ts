@@ -1,5 +1,5 @@
 /** Sessions and the policies of orgs on them. A session belongs to a user, not to an org. */
-import { statement, unseen } from '../../db/statement.ts'
+import { statement, unseen } from '../../../platform/db/statement.ts'
 import { type ClosedBecause, closedBecause, isHeld, isManaged } from './enforcement-rows.ts'
 
 export const insertSession = statement<{
@@ -221,12 +221,13 @@ export const lockUser = statement<{ userId: string }, { id: string }>(
   'select id from users where id = :userId for no key update',
 )
 
-/** Sessions that ended before this time. */
-export const sweepSessions = statement<{ before: Date; limit: number }>(
-  'accounts.sweep_sessions',
-  `delete from sessions
-   where (id) in (select id from sessions where expires_at < :before limit :limit)`,
-)
+export type Sweep = { before: Date; limit: number }
+
+/** Deletes rows that expired before a time. */
+export const deleteExpired = (table: string, key: string): string =>
+  `delete from ${table} where (${key}) in (select ${key} from ${table} where expires_at < :before limit :limit)`
+
+export const sweepSessions = statement<Sweep>('accounts.sweep_sessions', deleteExpired('sessions', 'id'))
 
 /** The last use of a session is recorded for failed requests too. */
 unseen(touchSessions)

@@ -1,16 +1,17 @@
-import type { DeleteAccount } from '../../team/delete-account.ts'
-import { DeletedAccount, DeleteOwnAccount } from '../../team/shapes.ts'
-import { activeOrgCookie, type Cookies, sessionCookie } from './cookies.ts'
-import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
+import type { DeleteAccount } from '../../../people/team/delete-account.ts'
+import { DeletedAccount, DeleteOwnAccount } from '../../../people/team/shapes.ts'
+import { userActor } from '../actor.ts'
+import { activeOrgCookie, type Cookies, sessionCookie } from '../cookies.ts'
+import { type DashboardRoute, defineRoute } from '../route.ts'
+import { bySession } from '../route-access.ts'
 
 type Needs = { deleteAccount: DeleteAccount; cookies: Cookies }
 
 export const accountDeletionRoutes = ({ deleteAccount, cookies }: Needs): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'DELETE',
     path: '/api/internal/user',
-    gate: 'requireUserSession',
-    ownFactors: true,
+    access: bySession('requireUserSession', { ownFactors: true }),
     body: DeleteOwnAccount,
     responses: { 200: DeletedAccount },
     handle: async (call) => {

@@ -1,21 +1,24 @@
 /** A signed-in person's own account: profile, password, second factor and sessions. */
+
 import { z } from 'zod'
-import type { Device, ManageSessions } from '../../accounts/manage-sessions.ts'
-import { assertOpenTo } from '../../accounts/sso-enforcement.ts'
-import type { Db } from '../../db/pool.ts'
-import { givenId } from '../../ground/bounded-text.ts'
-import type { ChangePassword } from '../../signin/change-password.ts'
-import type { Profiles } from '../../signin/profile.ts'
-import type { SecondFactor } from '../../signin/second-factor.ts'
-import * as shapes from '../../signin/shapes.ts'
-import type { AccountRow } from '../../signin/store/user-rows.ts'
+import type { ManageSessions } from '../../../customers/accounts/manage-sessions.ts'
+import type { ChangePassword } from '../../../people/signin/change-password.ts'
+import type { Profiles } from '../../../people/signin/profile.ts'
+import type { SecondFactor } from '../../../people/signin/second-factor.ts'
+import * as shapes from '../../../people/signin/shapes.ts'
+import type { AccountRow } from '../../../people/signin/store/user-rows.ts'
+import { givenId } from '../../../platform/ground/bounded-text.ts'
+import { isoOrNull } from '../../../platform/ground/instant.ts'
+import { userActor } from '../actor.ts'
 import { flatFields } from '../envelope.ts'
+import { ok } from '../responses.ts'
+import { type DashboardRoute, defineRoute } from '../route.ts'
+import { bySession } from '../route-access.ts'
+import { shownAs } from '../shown-resource.ts'
 import { fromOf } from './auth.ts'
-import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
 import { listOf, wholeList } from './list-query.ts'
 
 export type AccountNeeds = {
-  db: Db
   profiles: Profiles
   changePassword: ChangePassword
   secondFactor: SecondFactor
@@ -39,15 +42,15 @@ const shownProfile = (row: AccountRow) => ({
   created_at: row.created_at.toISOString(),
 })
 
-const profileRoutes = ({ db, profiles, changePassword }: AccountNeeds): DashboardRoute[] => [
-  defineDashboardRoute({
+const profileRoutes = ({ profiles, changePassword }: AccountNeeds): DashboardRoute[] => [
+  defineRoute({
     method: 'GET',
     path: '/api/auth/session',
-    gate: 'public',
+    access: bySession('public'),
     responses: { 200: shapes.SessionResponse },
     handle: async ({ findSession }) => {
       const session = await findSession()
-      if (!session) return { status: 200, body: { user: null } }
+      if (!session) return ok({ user: null })
       const [account, orgs] = await Promise.all([profiles.read(session.userId), profiles.orgs(session.userId)])
       const active = orgs.find(({ id }) => id === session.member?.orgId)
       const closed = session.closed && orgs.find(({ id }) => id === session.orgId)
@@ -66,100 +69,94 @@ const profileRoutes = ({ db, profiles, changePassword }: AccountNeeds): Dashboar
         ...(closed && session.closed && { closed_org: { ...shownOrg(closed), ...flatFields(session.closed) } }),
         orgs: orgs.map(shownOrg),
       }
-      return { status: 200, body }
+      return ok(body)
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'GET',
     path: '/api/internal/user',
-    gate: 'requireUserSession',
+    access: bySession('requireUserSession'),
     responses: { 200: shapes.Profile },
-    handle: async ({ session }) => ({ status: 200, body: shownProfile(await profiles.read(session.userId)) }),
+    handle: async ({ session }) => ok(shownProfile(await profiles.read(session.userId))),
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'PATCH',
     path: '/api/internal/user',
-    gate: 'requireUserSession',
+    access: bySession('requireUserSession'),
     body: shapes.ProfileBody,
     responses: { 200: shapes.Profile },
     handle: async ({ session, body: { name, default_org_id: defaultOrgId } }) => {
-      if (defaultOrgId !== undefined) await assertOpenTo(db, session, defaultOrgId)
       const change = { ...(name !== undefined && { name }), ...(defaultOrgId !== undefined && { defaultOrgId }) }
-      return { status: 200, body: shownProfile(await profiles.change(session.userId, change)) }
+      return ok(shownProfile(await profiles.change(session, change)))
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/internal/user/password',
-    gate: 'requireUserSession',
-    ownFactors: true,
+    access: bySession('requireUserSession', { ownFactors: true }),
     body: shapes.PasswordBody,
     responses: { 200: shapes.PasswordResponse },
     handle: async ({ session, body, ...where }) => {
       const given = { current: body.current_password, next: body.new_password }
       await changePassword.change(session, given, fromOf(where))
-      return { status: 200, body: { status: 'password_changed' } }
+      return ok({ status: 'password_changed' })
     },
   }),
 ]
 
 const factorRoutes = ({ secondFactor }: AccountNeeds): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'GET',
     path: '/api/internal/user/2fa',
-    gate: 'requireUserSession',
+    access: bySession('requireUserSession'),
     responses: { 200: shapes.FactorStatusResponse },
     handle: async ({ session }) => {
       const { enabledAt, backupCodesLeft } = await secondFactor.status(session.userId)
-      const enabled_at = enabledAt?.toISOString() ?? null
-      return { status: 200, body: { enabled: enabledAt !== null, enabled_at, backup_codes_left: backupCodesLeft } }
+      const enabled_at = isoOrNull(enabledAt)
+      return ok({ enabled: enabledAt !== null, enabled_at, backup_codes_left: backupCodesLeft })
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/internal/user/2fa/setup',
-    gate: 'requireUserSession',
-    ownFactors: true,
+    access: bySession('requireUserSession', { ownFactors: true }),
     responses: { 200: shapes.FactorSetupResponse },
     handle: async ({ session }) => {
       const { secret, url, svg } = await secondFactor.setup(session.userId)
-      return { status: 200, body: { secret, otpauth_url: url, qr_svg: svg } }
+      return ok({ secret, otpauth_url: url, qr_svg: svg })
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/internal/user/2fa/enable',
-    gate: 'requireUserSession',
-    ownFactors: true,
+    access: bySession('requireUserSession', { ownFactors: true }),
     body: shapes.FactorCodeBody,
     responses: { 200: shapes.FactorEnabledResponse },
     handle: async ({ session, body, ...where }) => {
       const codes = await secondFactor.enable(session, body.code, fromOf(where))
-      return { status: 200, body: { enabled: true, backup_codes: codes } }
+      return ok({ enabled: true, backup_codes: codes })
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/internal/user/2fa/disable',
-    gate: 'requireUserSession',
-    ownFactors: true,
+    access: bySession('requireUserSession', { ownFactors: true }),
     body: shapes.FactorDisableBody,
     responses: { 200: shapes.FactorDisabledResponse },
     handle: async ({ session, body: { code, backup_code: backupCode, password }, ...where }) => {
       await secondFactor.disable(session, { code, backupCode, password }, fromOf(where))
-      return { status: 200, body: { enabled: false } }
+      return ok({ enabled: false })
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/internal/user/2fa/backup-codes',
-    gate: 'requireUserSession',
-    ownFactors: true,
+    access: bySession('requireUserSession', { ownFactors: true }),
     body: shapes.FactorCodeBody,
     responses: { 200: shapes.BackupCodesResponse },
     handle: async ({ session, body, ...where }) => {
       const codes = await secondFactor.replaceBackupCodes(session, body.code, fromOf(where))
-      return { status: 200, body: { backup_codes: codes } }
+      return ok({ backup_codes: codes })
     },
   }),
 ]
@@ -176,38 +173,25 @@ const SessionItem = z.strictObject({
   expires_at: z.string(),
 })
 
-const shownDevice = (device: Device): z.output<typeof SessionItem> => ({
-  id: device.id,
-  current: device.current,
-  method: device.method,
-  ip_address: device.ip_address,
-  user_agent: device.user_agent,
-  device: device.device,
-  created_at: device.created_at.toISOString(),
-  last_active_at: device.last_active_at.toISOString(),
-  expires_at: device.expires_at.toISOString(),
-})
+const shownDevice = shownAs(SessionItem)
 
 const sessionRoutes = ({ manageSessions }: AccountNeeds): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'GET',
     path: '/api/internal/sessions',
-    gate: 'requireUserSession',
+    access: bySession('requireUserSession'),
     responses: { 200: listOf(SessionItem) },
-    handle: async ({ session }) => ({
-      status: 200,
-      body: wholeList((await manageSessions.list(session)).map(shownDevice)),
-    }),
+    handle: async ({ session }) => ok(wholeList((await manageSessions.list(session)).map(shownDevice))),
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'DELETE',
     path: '/api/internal/sessions',
-    gate: 'requireUserSession',
+    access: bySession('requireUserSession'),
     query: z.object({ id: givenId.min(1) }),
     responses: { 200: z.strictObject({ revoked: z.number() }) },
     handle: async (call) => {
       const revoked = await manageSessions.revoke(call.session, call.query.id, userActor(call))
-      return { status: 200, body: { revoked } }
+      return ok({ revoked })
     },
   }),
 ]

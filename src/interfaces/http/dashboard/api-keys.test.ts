@@ -1,12 +1,12 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { advance, keyIdOf, resetKeyCreationLimit } from '../../../test/clients/key-client.ts'
-import { type Member, person, primaryOwner } from '../../../test/clients/team-client.ts'
-import { expectOutOfReach } from '../../../test/dashboard/foreign-rows.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
-import { scopes } from '../../keys/scopes.ts'
-import type { CreatedOrg } from '../../operator/create-org.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import { advance, keyIdOf, resetKeyCreationLimit } from '../../../../test/clients/key-client.ts'
+import { type Member, person, primaryOwner } from '../../../../test/clients/team-client.ts'
+import { expectOutOfReach } from '../../../../test/dashboard/foreign-rows.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import type { CreatedOrg } from '../../../app/operator/create-org.ts'
+import { scopes } from '../../../customers/keys/scopes.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -6,13 +6,13 @@ import {
   type Draft,
   insertDraft,
   draftSecret as secret,
-} from '../../../test/audit/entry-drafts.ts'
-import { tamper } from '../../../test/audit/tamper.ts'
-import { trailOf } from '../../../test/audit/trail.ts'
-import { ofDashboard } from '../../../test/clients/people.ts'
-import { type Member, person, primaryOwner } from '../../../test/clients/team-client.ts'
-import { openLogFile } from '../../../test/service/log-file.ts'
-import { startTestService, testService } from '../../../test/service/service.ts'
+} from '../../../../test/audit/entry-drafts.ts'
+import { tamper } from '../../../../test/audit/tamper.ts'
+import { trailOf } from '../../../../test/audit/trail.ts'
+import { ofDashboard } from '../../../../test/clients/people.ts'
+import { type Member, person, primaryOwner } from '../../../../test/clients/team-client.ts'
+import { openLogFile } from '../../../../test/service/log-file.ts'
+import { startTestService, testService } from '../../../../test/service/service.ts'
 
 const log = await openLogFile()
 const t = await startTestService({ env: { AUDIT_SIGNING_SECRET: secret }, log: log.log })

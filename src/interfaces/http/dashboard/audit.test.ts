@@ -4,12 +4,12 @@ import {
   type Draft,
   insertDraft,
   draftSecret as secret,
-} from '../../../test/audit/entry-drafts.ts'
-import { trailOf } from '../../../test/audit/trail.ts'
-import { type Member, person, primaryOwner } from '../../../test/clients/team-client.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { encodeCursor } from '../../ground/cursor.ts'
-import { newId } from '../../ground/ids.ts'
+} from '../../../../test/audit/entry-drafts.ts'
+import { trailOf } from '../../../../test/audit/trail.ts'
+import { type Member, person, primaryOwner } from '../../../../test/clients/team-client.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { encodeCursor } from '../../../platform/ground/cursor.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const t = await startTestService({ env: { AUDIT_SIGNING_SECRET: secret } })
 afterAll(() => t.stop())

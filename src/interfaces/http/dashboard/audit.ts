@@ -1,14 +1,18 @@
 /** /api/internal/audit: the list, the verification of signatures, and the findings of the chain. */
+
 import { z } from 'zod'
-import type { FindAuditEntry, ListAudit } from '../../audit/list-entries.ts'
-import { shownEntry } from '../../audit/shown-entry.ts'
-import type { ChainPosition, VerifyChainPage } from '../../audit/verify-chain-page.ts'
-import type { VerifyEntries } from '../../audit/verify-entries.ts'
-import { givenInstant } from '../../ground/bounded-text.ts'
-import type { Position } from '../../ground/cursor.ts'
-import { Failure } from '../../ground/errors.ts'
+import type { FindAuditEntry, ListAudit } from '../../../journal/audit/list-entries.ts'
+import { shownEntry } from '../../../journal/audit/shown-entry.ts'
+import type { ChainPosition, VerifyChainPage } from '../../../journal/audit/verify-chain-page.ts'
+import type { VerifyEntries } from '../../../journal/audit/verify-entries.ts'
+import { givenInstant } from '../../../platform/ground/bounded-text.ts'
+import type { Position } from '../../../platform/ground/cursor.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import { userActor } from '../actor.ts'
 import { page } from '../page.ts'
-import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
+import { listed, ok } from '../responses.ts'
+import { type DashboardRoute, defineRoute } from '../route.ts'
+import { bySession } from '../route-access.ts'
 import { listOf, listQuery } from './list-query.ts'
 
 /** An empty filter is no filter. */
@@ -138,10 +142,10 @@ export const auditRoutes = ({ list, find, verify, verifyChain }: Needs): Dashboa
     if (!verify.enabled) throw new Failure('AUDIT_SIGNING_DISABLED')
   }
   return [
-    defineDashboardRoute({
+    defineRoute({
       method: 'GET',
       path: '/api/internal/audit',
-      gate: 'requireDeveloperSession',
+      access: bySession('requireDeveloperSession'),
       query: AuditQuery,
       responses: { 200: listOf(Entry) },
       handle: async ({ session, query }) => {
@@ -152,25 +156,25 @@ export const auditRoutes = ({ list, find, verify, verifyChain }: Needs): Dashboa
           resourceType: query.resource_type,
           resourceId: query.resource_id,
         })
-        return { status: 200, body: page(withFiniteTimes(rows), query.limit, shownEntry) }
+        return listed(withFiniteTimes(rows), query.limit, shownEntry)
       },
     }),
-    defineDashboardRoute({
+    defineRoute({
       method: 'GET',
       path: '/api/internal/audit/entries/{id}',
-      gate: 'requireDeveloperSession',
+      access: bySession('requireDeveloperSession'),
       params: { id: 'auditEntry' },
       responses: { 200: Entry },
       handle: async ({ session, params }) => {
-        const row = await find(session.orgId, params.id as string)
+        const row = await find(session.orgId, params.id)
         if (!row) throw new Failure('NOT_FOUND')
-        return { status: 200, body: shownEntry(row) }
+        return ok(shownEntry(row))
       },
     }),
-    defineDashboardRoute({
+    defineRoute({
       method: 'GET',
       path: '/api/internal/audit/verify',
-      gate: 'requireOwnerSession',
+      access: bySession('requireOwnerSession'),
       acts: true,
       query: VerifyQuery,
       responses: { 200: Verified },
@@ -178,13 +182,13 @@ export const auditRoutes = ({ list, find, verify, verifyChain }: Needs): Dashboa
         assertEnabled()
         const { found, rows } = await verify.page(userActor(call), rangeOf(call.session.orgId, call.query))
         const { has_more, next_cursor } = page(withFiniteTimes(rows), call.query.limit, () => null)
-        return { status: 200, body: { ...found, has_more, next_cursor } }
+        return ok({ ...found, has_more, next_cursor })
       },
     }),
-    defineDashboardRoute({
+    defineRoute({
       method: 'GET',
       path: '/api/internal/audit/chain',
-      gate: 'requireOwnerSession',
+      access: bySession('requireOwnerSession'),
       acts: true,
       query: ChainQuery,
       responses: { 200: ChainFindings },
@@ -192,7 +196,7 @@ export const auditRoutes = ({ list, find, verify, verifyChain }: Needs): Dashboa
         assertEnabled()
         const { next, ...found } = await verifyChain(session.orgId, query.limit, decodePosition(query.cursor))
         const next_cursor = next ? encodePosition(next) : null
-        return { status: 200, body: { ...found, has_more: next !== undefined, next_cursor } }
+        return ok({ ...found, has_more: next !== undefined, next_cursor })
       },
     }),
   ]

@@ -1,19 +1,22 @@
 /** Registration and sign-in with a password: /api/auth. */
+import type { IncomingHttpHeaders } from 'node:http'
 import { z } from 'zod'
-import type { Sessions } from '../../accounts/sessions.ts'
-import type { ChangePassword } from '../../signin/change-password.ts'
-import type { From, SignedIn } from '../../signin/complete-sign-in.ts'
-import type { FirstSignIn } from '../../signin/first-sign-in.ts'
-import { deviceSeconds } from '../../signin/known-devices.ts'
-import type { LogIn } from '../../signin/log-in.ts'
-import type { CodeRequired, FactorRequired } from '../../signin/login-challenges.ts'
-import * as shapes from '../../signin/shapes.ts'
-import { pendingSeconds, type Register } from '../../signin/sign-up.ts'
-import type { StepUp } from '../../signin/step-up.ts'
-import type { UnlockSignIn } from '../../signin/unlock-sign-in.ts'
-import type { VerifyPhone } from '../../signin/verify-phone.ts'
-import { activeOrgCookie, type Cookies, deviceCookie, pendingCookie, sessionCookie } from './cookies.ts'
-import { type DashboardResponse, type DashboardRoute, defineDashboardRoute } from './dashboard-route.ts'
+import type { Sessions } from '../../../customers/accounts/sessions.ts'
+import type { ChangePassword } from '../../../people/signin/change-password.ts'
+import type { From, SignedIn } from '../../../people/signin/complete-sign-in.ts'
+import type { FirstSignIn } from '../../../people/signin/first-sign-in.ts'
+import { deviceSeconds } from '../../../people/signin/known-devices.ts'
+import type { LogIn } from '../../../people/signin/log-in.ts'
+import type { CodeRequired, FactorRequired } from '../../../people/signin/login-challenges.ts'
+import * as shapes from '../../../people/signin/shapes.ts'
+import { pendingSeconds, type Register } from '../../../people/signin/sign-up.ts'
+import type { StepUp } from '../../../people/signin/step-up.ts'
+import type { UnlockSignIn } from '../../../people/signin/unlock-sign-in.ts'
+import type { VerifyPhone } from '../../../people/signin/verify-phone.ts'
+import { activeOrgCookie, type Cookies, cookieOf, deviceCookie, pendingCookie, sessionCookie } from '../cookies.ts'
+import { ok } from '../responses.ts'
+import { type DashboardRoute, defineRoute, type RouteResponse } from '../route.ts'
+import { bySession } from '../route-access.ts'
 
 export type AuthNeeds = {
   cookies: Cookies
@@ -27,12 +30,12 @@ export type AuthNeeds = {
   unlock: UnlockSignIn
 }
 
-type Where = { address: string | null; userAgent: string; cookie: (name: string) => string | undefined }
+type Where = { address: string | null; userAgent: string; headers: IncomingHttpHeaders }
 
-export const fromOf = ({ address, userAgent, cookie }: Where): From => ({
+export const fromOf = ({ address, userAgent, headers }: Where): From => ({
   ip: address,
   userAgent,
-  device: cookie(deviceCookie),
+  device: cookieOf(headers.cookie, deviceCookie),
 })
 
 const rememberDevice = (cookies: Cookies, device: string): string => cookies.set(deviceCookie, device, deviceSeconds)
@@ -63,7 +66,7 @@ const factorRequired = ({ challengeId, expiresAt }: FactorRequired) => ({
 
 type Completed = SignedIn & { redirectTo: string; backupCodesLeft?: number }
 
-const signedIn = (cookies: Cookies, done: Completed, also: string[] = []): DashboardResponse => ({
+const signedIn = (cookies: Cookies, done: Completed, also: string[] = []): RouteResponse => ({
   status: 200,
   body: {
     status: 'signed_in',
@@ -76,10 +79,10 @@ const signedIn = (cookies: Cookies, done: Completed, also: string[] = []): Dashb
 })
 
 const registrationRoutes = ({ cookies, register, verifyPhone }: AuthNeeds): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/auth/register',
-    gate: 'public',
+    access: bySession('public'),
     body: shapes.RegisterBody,
     responses: { 202: shapes.RegisterResponse },
     handle: async (call) => {
@@ -92,25 +95,28 @@ const registrationRoutes = ({ cookies, register, verifyPhone }: AuthNeeds): Dash
       }
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/auth/verify-email',
-    gate: 'public',
+    access: bySession('public'),
     body: shapes.VerifyEmailBody,
     responses: { 200: z.union([shapes.SignedInResponse, shapes.VerifiedResponse]) },
     handle: async (call) => {
-      const given = { ...call.body, pending: call.cookie(pendingCookie), activeOrg: call.cookie(activeOrgCookie) }
+      const given = {
+        ...call.body,
+        pending: cookieOf(call.headers.cookie, pendingCookie),
+        activeOrg: cookieOf(call.headers.cookie, activeOrgCookie),
+      }
       const done = await register.verifyEmail(given, fromOf(call))
       const forget = cookies.clear(pendingCookie)
       if (done) return signedIn(cookies, { ...done, redirectTo: '/' }, [forget])
       return { status: 200, body: { status: 'verified', redirect_to: '/login' }, cookies: [forget] }
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/auth/verify-phone',
-    gate: 'requireUserSession',
-    ownFactors: true,
+    access: bySession('requireUserSession', { ownFactors: true }),
     body: shapes.VerifyPhoneBody,
     responses: { 200: shapes.PhoneVerified, 202: shapes.PhoneCodeSent },
     handle: async ({ session, body: { phone, code }, ...where }) => {
@@ -119,13 +125,13 @@ const registrationRoutes = ({ cookies, register, verifyPhone }: AuthNeeds): Dash
         return { status: 202, body: { status: 'code_sent', expires_at: expiresAt.toISOString() } }
       }
       await verifyPhone.check(session, phone, code, fromOf(where))
-      return { status: 200, body: { status: 'verified', phone } }
+      return ok({ status: 'verified', phone })
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/auth/resend-verification',
-    gate: 'public',
+    access: bySession('public'),
     body: shapes.ResendBody,
     responses: { 202: shapes.ResendResponse },
     handle: async ({ body }) => {
@@ -137,58 +143,62 @@ const registrationRoutes = ({ cookies, register, verifyPhone }: AuthNeeds): Dash
 ]
 
 const loginRoutes = ({ cookies, sessions, logIn }: AuthNeeds): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/auth/login',
-    gate: 'public',
+    access: bySession('public'),
     body: shapes.LoginBody,
     responses: { 200: shapes.CodeRequiredResponse },
     handle: async (call) => {
       const { email, password, redirect_to: redirectTo } = call.body
       const required = await logIn.start({ email, password, redirectTo }, fromOf(call))
-      return { status: 200, body: codeRequired(required) }
+      return ok(codeRequired(required))
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/auth/login/code',
-    gate: 'public',
+    access: bySession('public'),
     body: shapes.LoginCodeBody,
     responses: { 200: z.union([shapes.SignedInResponse, shapes.FactorRequiredResponse]) },
     handle: async (call) => {
       const { challenge_id: challengeId, code } = call.body
-      const given = { challengeId, code, activeOrg: call.cookie(activeOrgCookie) }
+      const given = { challengeId, code, activeOrg: cookieOf(call.headers.cookie, activeOrgCookie) }
       const done = await logIn.code(given, fromOf(call))
       return 'session' in done ? signedIn(cookies, done) : { status: 200, body: factorRequired(done) }
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/auth/login/2fa',
-    gate: 'public',
+    access: bySession('public'),
     body: shapes.LoginFactorBody,
     responses: { 200: shapes.SignedInResponse },
     handle: async (call) => {
       const { challenge_id: challengeId, code, backup_code: backupCode } = call.body
-      const given = { challengeId, proof: { code, backupCode }, activeOrg: call.cookie(activeOrgCookie) }
+      const given = {
+        challengeId,
+        proof: { code, backupCode },
+        activeOrg: cookieOf(call.headers.cookie, activeOrgCookie),
+      }
       return signedIn(cookies, await logIn.secondFactor(given, fromOf(call)))
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/auth/login/resend',
-    gate: 'public',
+    access: bySession('public'),
     body: shapes.LoginResendBody,
     responses: { 202: shapes.CodeRequiredResponse },
     handle: async ({ body }) => ({ status: 202, body: codeRequired(await logIn.resend(body.challenge_id)) }),
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/auth/logout',
-    gate: 'public',
+    access: bySession('public'),
     responses: { 204: null },
-    handle: async ({ cookie }) => {
-      const token = cookie(sessionCookie)
+    handle: async ({ headers }) => {
+      const token = cookieOf(headers.cookie, sessionCookie)
       if (token !== undefined) await sessions.end(token)
       return { status: 204, cookies: [cookies.clear(sessionCookie), cookies.clear(activeOrgCookie)] }
     },
@@ -196,10 +206,10 @@ const loginRoutes = ({ cookies, sessions, logIn }: AuthNeeds): DashboardRoute[] 
 ]
 
 const stepUpRoutes = ({ cookies, stepUp }: AuthNeeds): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/auth/step-up',
-    gate: 'requireUserSession',
+    access: bySession('requireUserSession'),
     body: shapes.StepUpBody,
     responses: {
       200: z.union([shapes.CodeRequiredResponse, shapes.FactorRequiredResponse, shapes.SteppedUpResponse]),
@@ -209,13 +219,13 @@ const stepUpRoutes = ({ cookies, stepUp }: AuthNeeds): DashboardRoute[] => [
       const { email, password, challenge_id: challengeId = '', code, backup_code: backupCode } = body
       const from = fromOf(where)
       if (password !== undefined) {
-        return { status: 200, body: codeRequired(await stepUp.start(session, { email, password }, from)) }
+        return ok(codeRequired(await stepUp.start(session, { email, password }, from)))
       }
       if (code === undefined && backupCode === undefined) {
         return { status: 202, body: codeRequired(await stepUp.resend(session, challengeId)) }
       }
       const done = await stepUp.prove(session, { challengeId, proof: { code, backupCode } }, from)
-      if (!('session' in done)) return { status: 200, body: factorRequired(done) }
+      if (!('session' in done)) return ok(factorRequired(done))
       const { token, maxAgeSeconds } = done.session
       return {
         status: 200,
@@ -227,24 +237,28 @@ const stepUpRoutes = ({ cookies, stepUp }: AuthNeeds): DashboardRoute[] => [
 ]
 
 const firstSignInRoutes = ({ cookies, firstSignIn }: AuthNeeds): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/auth/first-sign-in',
-    gate: 'public',
+    access: bySession('public'),
     body: shapes.FirstSignInBody,
     responses: { 200: shapes.SignedInResponse },
     handle: async (call) => {
-      const details = { method: 'first_link', from: fromOf(call), activeOrg: call.cookie(activeOrgCookie) }
+      const details = {
+        method: 'first_link',
+        from: fromOf(call),
+        activeOrg: cookieOf(call.headers.cookie, activeOrgCookie),
+      }
       return signedIn(cookies, { ...(await firstSignIn.enter(call.body.token, details)), redirectTo: '/' })
     },
   }),
 ]
 
 const passwordRoutes = ({ cookies, changePassword, unlock }: AuthNeeds): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/auth/forgot-password',
-    gate: 'public',
+    access: bySession('public'),
     body: shapes.ForgotBody,
     responses: { 202: shapes.ForgotResponse },
     handle: async ({ body }) => {
@@ -252,10 +266,10 @@ const passwordRoutes = ({ cookies, changePassword, unlock }: AuthNeeds): Dashboa
       return { status: 202, body: { status: 'sent' } }
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/auth/reset-password',
-    gate: 'public',
+    access: bySession('public'),
     body: shapes.ResetBody,
     responses: { 200: shapes.ResetResponse },
     handle: async (call) => {
@@ -264,10 +278,10 @@ const passwordRoutes = ({ cookies, changePassword, unlock }: AuthNeeds): Dashboa
       return { status: 200, body, cookies: [rememberDevice(cookies, device)] }
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/auth/unlock',
-    gate: 'public',
+    access: bySession('public'),
     body: shapes.UnlockBody,
     responses: { 200: shapes.UnlockResponse },
     handle: async (call) => {

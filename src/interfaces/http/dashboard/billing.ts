@@ -1,56 +1,57 @@
 /** /api/internal/billing: the plan, the spend cap and the pages of the payment provider. Open while the org is suspended. */
-import type { ManageBilling } from '../../billing/manage-billing.ts'
-import type { ReadBilling } from '../../billing/read-billing.ts'
-import { Billing, CheckoutPage, PatchBilling, PortalPage, StartUpgrade } from '../../billing/shapes.ts'
-import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
+
+import type { ManageBilling } from '../../../people/billing/manage-billing.ts'
+import type { ReadBilling } from '../../../people/billing/read-billing.ts'
+import { Billing, CheckoutPage, PatchBilling, PortalPage, StartUpgrade } from '../../../people/billing/shapes.ts'
+import { userActor } from '../actor.ts'
+import { ok } from '../responses.ts'
+import { type DashboardRoute, defineRoute } from '../route.ts'
+import { bySession } from '../route-access.ts'
 
 const path = '/api/internal/billing'
 
 export type BillingRouteNeeds = { read: ReadBilling; manage: ManageBilling }
 
 export const billingRoutes = ({ read, manage }: BillingRouteNeeds): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'GET',
     path,
-    gate: 'requireSession',
+    access: bySession('requireSession'),
     responses: { 200: Billing },
-    handle: async ({ session }) => ({ status: 200, body: await read(session.orgId) }),
+    handle: async ({ session }) => ok(await read(session.orgId)),
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path,
-    gate: 'requireOwnerSession',
-    whileSuspended: 'open',
+    access: bySession('requireOwnerSession', { whileSuspended: 'open' }),
     body: StartUpgrade,
     responses: { 200: CheckoutPage },
     handle: async ({ session, body }) => {
       const checkout_url = await manage.startUpgrade(session.orgId, session.userId, body.plan)
-      return { status: 200, body: { checkout_url } }
+      return ok({ checkout_url })
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'PATCH',
     path,
-    gate: 'requireOwnerSession',
-    whileSuspended: 'open',
+    access: bySession('requireOwnerSession', { whileSuspended: 'open' }),
     body: PatchBilling,
     responses: { 200: Billing },
     handle: async (call) => {
       const { orgId } = call.session
       // A body without the cap is refused before.
       await manage.changeCap(orgId, userActor(call), call.body.spend_cap_usd ?? null)
-      return { status: 200, body: await read(orgId) }
+      return ok(await read(orgId))
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: `${path}/portal`,
-    gate: 'requireOwnerSession',
-    whileSuspended: 'open',
+    access: bySession('requireOwnerSession', { whileSuspended: 'open' }),
     responses: { 200: PortalPage },
     handle: async ({ session }) => {
       const portal_url = await manage.openPortal(session.orgId, session.userId)
-      return { status: 200, body: { portal_url } }
+      return ok({ portal_url })
     },
   }),
 ]

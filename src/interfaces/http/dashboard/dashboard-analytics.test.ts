@@ -1,10 +1,10 @@
 /** Figures and the overview in the dashboard. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { blastClient, email, readers } from '../../../test/clients/blast-client.ts'
-import { mail } from '../../../test/clients/mailer.ts'
-import { type Member, person, primaryOwner } from '../../../test/clients/team-client.ts'
-import { text } from '../../../test/clients/texter.ts'
-import { type Reply, startTestService } from '../../../test/service/service.ts'
+import { blastClient, email, readers } from '../../../../test/clients/blast-client.ts'
+import { mail } from '../../../../test/clients/mailer.ts'
+import { type Member, person, primaryOwner } from '../../../../test/clients/team-client.ts'
+import { text } from '../../../../test/clients/texter.ts'
+import { type Reply, startTestService } from '../../../../test/service/service.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

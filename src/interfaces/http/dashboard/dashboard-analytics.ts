@@ -1,11 +1,14 @@
 /** /api/internal/analytics: figures of messages by day, job or subject variant. */
+
 import { z } from 'zod'
-import type { ReadAnalytics } from '../../analytics/read-analytics.ts'
-import { Analytics, AnalyticsQuery } from '../../analytics/shapes.ts'
-import { channels } from '../../ground/channel.ts'
-import { type DashboardRoute, defineDashboardRoute } from './dashboard-route.ts'
-import { environmentFilter, optionalFilter, tenantFilter } from './filters.ts'
-import { scopeOf } from './member-scope.ts'
+import { channels } from '../../../platform/ground/channel.ts'
+import type { ReadAnalytics } from '../../../reports/analytics/read-analytics.ts'
+import { Analytics, AnalyticsQuery } from '../../../reports/analytics/shapes.ts'
+import { scopeOf } from '../actor.ts'
+import { ok } from '../responses.ts'
+import { type DashboardRoute, defineRoute } from '../route.ts'
+import { bySession } from '../route-access.ts'
+import { environmentFilter, optionalFilter, tenantFilter } from './list-query.ts'
 
 const Query = AnalyticsQuery.extend({
   channel: optionalFilter(z.enum(channels)),
@@ -15,15 +18,13 @@ const Query = AnalyticsQuery.extend({
 })
 
 export const dashboardAnalyticsRoutes = ({ read }: { read: ReadAnalytics }): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'GET',
     path: '/api/internal/analytics',
-    gate: 'requireSession',
+    access: bySession('requireSession'),
     query: Query,
     responses: { 200: Analytics },
-    handle: async ({ session, query: { environment, tenant_id: tenantId = null, ...query } }) => ({
-      status: 200,
-      body: await read({ ...scopeOf(session, environment), tenantId }, query),
-    }),
+    handle: async ({ session, query: { environment, tenant_id: tenantId = null, ...query } }) =>
+      ok(await read({ ...scopeOf(session, environment), tenantId }, query)),
   }),
 ]

@@ -1,14 +1,14 @@
 /** Audiences, their members, CSV files and sends through the dashboard. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { audienceClient } from '../../../test/clients/audience-client.ts'
-import { blastClient, email, readers } from '../../../test/clients/blast-client.ts'
-import { type Member, person, primaryOwner } from '../../../test/clients/team-client.ts'
-import { tenantClient } from '../../../test/clients/tenant-client.ts'
-import { iso } from '../../../test/expect/instants.ts'
-import { watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import { audienceClient } from '../../../../test/clients/audience-client.ts'
+import { blastClient, email, readers } from '../../../../test/clients/blast-client.ts'
+import { type Member, person, primaryOwner } from '../../../../test/clients/team-client.ts'
+import { tenantClient } from '../../../../test/clients/tenant-client.ts'
+import { iso } from '../../../../test/expect/instants.ts'
+import { watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

@@ -1,14 +1,14 @@
 /** Contacts through the dashboard, and the search in them. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { audienceClient } from '../../../test/clients/audience-client.ts'
-import { type Member, person, primaryOwner } from '../../../test/clients/team-client.ts'
-import { tenantClient } from '../../../test/clients/tenant-client.ts'
-import { iso } from '../../../test/expect/instants.ts'
-import { watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { makeFindContacts } from '../../audiences/find-contacts.ts'
-import { newId } from '../../ground/ids.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import { audienceClient } from '../../../../test/clients/audience-client.ts'
+import { type Member, person, primaryOwner } from '../../../../test/clients/team-client.ts'
+import { tenantClient } from '../../../../test/clients/tenant-client.ts'
+import { iso } from '../../../../test/expect/instants.ts'
+import { watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { newId } from '../../../platform/ground/ids.ts'
+import { makeFindContacts } from '../../../recipients/audiences/find-contacts.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

@@ -1,11 +1,11 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { domainClient } from '../../../test/clients/domain-client.ts'
-import { type Member, person } from '../../../test/clients/team-client.ts'
-import { expectOutOfReach } from '../../../test/dashboard/foreign-rows.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
-import type { CreatedOrg } from '../../operator/create-org.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import { domainClient } from '../../../../test/clients/domain-client.ts'
+import { type Member, person } from '../../../../test/clients/team-client.ts'
+import { expectOutOfReach } from '../../../../test/dashboard/foreign-rows.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import type { CreatedOrg } from '../../../app/operator/create-org.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,10 +1,10 @@
 /** Received messages through the dashboard, and the files that came with emails. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { domainClient } from '../../../test/clients/domain-client.ts'
-import { freshNumber, type PhoneClient, phoneClient } from '../../../test/clients/phone-client.ts'
-import { type Member, person, primaryOwner } from '../../../test/clients/team-client.ts'
-import { type Reply, startTestService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
+import { domainClient } from '../../../../test/clients/domain-client.ts'
+import { freshNumber, type PhoneClient, phoneClient } from '../../../../test/clients/phone-client.ts'
+import { type Member, person, primaryOwner } from '../../../../test/clients/team-client.ts'
+import { type Reply, startTestService } from '../../../../test/service/service.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

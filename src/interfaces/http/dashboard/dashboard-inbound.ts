@@ -1,17 +1,19 @@
 /** /api/internal/inbound-sms, /api/internal/inbound-emails and /api/internal/inbound: received messages. */
+
 import { z } from 'zod'
-import type { Channel } from '../../ground/channel.ts'
-import { dashboardAttachmentPath } from '../../inbound/attachment-path.ts'
-import { inboundKinds } from '../../inbound/keywords.ts'
-import type { ReadInbound } from '../../inbound/read.ts'
-import { InboundDetailItem, InboundEmailItem, InboundSmsItem, inboundAddress } from '../../inbound/shapes.ts'
-import type { InboundRow } from '../../inbound/store.ts'
+import type { Channel } from '../../../platform/ground/channel.ts'
+import { dashboardAttachmentPath } from '../../../sending/inbound/attachment-path.ts'
+import { inboundKinds } from '../../../sending/inbound/keywords.ts'
+import type { ReadInbound } from '../../../sending/inbound/read.ts'
+import { InboundDetailItem, InboundEmailItem, InboundSmsItem, inboundAddress } from '../../../sending/inbound/shapes.ts'
+import type { InboundRow } from '../../../sending/inbound/store/inbound-rows.ts'
+import { scopeOf } from '../actor.ts'
 import { page } from '../page.ts'
+import { ok } from '../responses.ts'
+import { type DashboardRoute, defineRoute } from '../route.ts'
+import { bySession, type MemberSession } from '../route-access.ts'
 import { servedAttachment, shownInboundDetail, shownInboundEmail, shownInboundSms } from '../shown-inbound.ts'
-import { type DashboardRoute, defineDashboardRoute, type MemberSession } from './dashboard-route.ts'
-import { optionalFilter, tenantFilter, timeFilters } from './filters.ts'
-import { listOf, listQuery } from './list-query.ts'
-import { scopeOf } from './member-scope.ts'
+import { listOf, listQuery, optionalFilter, tenantFilter, timeFilters } from './list-query.ts'
 
 const ListQuery = listQuery().extend({
   from: optionalFilter(inboundAddress),
@@ -31,49 +33,40 @@ export const dashboardInboundRoutes = ({ read }: { read: ReadInbound }): Dashboa
     return read.list({ ...scopeOf(session), tenantId }, filters, query)
   }
   return [
-    defineDashboardRoute({
+    defineRoute({
       method: 'GET',
       path: '/api/internal/inbound-sms',
-      gate: 'requireSession',
+      access: bySession('requireSession'),
       query: ListQuery,
       responses: { 200: listOf(InboundSmsItem) },
-      handle: async ({ session, query }) => ({
-        status: 200,
-        body: page(await list(session, 'sms', query), query.limit, shownInboundSms),
-      }),
+      handle: async ({ session, query }) => ok(page(await list(session, 'sms', query), query.limit, shownInboundSms)),
     }),
-    defineDashboardRoute({
+    defineRoute({
       method: 'GET',
       path: '/api/internal/inbound-emails',
-      gate: 'requireSession',
+      access: bySession('requireSession'),
       query: ListQuery,
       responses: { 200: listOf(InboundEmailItem) },
-      handle: async ({ session, query }) => ({
-        status: 200,
-        body: page(await list(session, 'email', query), query.limit, shownEmail),
-      }),
+      handle: async ({ session, query }) => ok(page(await list(session, 'email', query), query.limit, shownEmail)),
     }),
-    defineDashboardRoute({
+    defineRoute({
       method: 'GET',
       path: '/api/internal/inbound/{id}',
-      gate: 'requireSession',
+      access: bySession('requireSession'),
       // The ids of emails are accepted too.
       params: { id: 'inboundSms' },
       responses: { 200: InboundDetailItem },
-      handle: async ({ session, params }) => ({
-        status: 200,
-        body: shownInboundDetail(await read.find(scopeOf(session), params.id as string)),
-      }),
+      handle: async ({ session, params }) => ok(shownInboundDetail(await read.find(scopeOf(session), params.id))),
     }),
-    defineDashboardRoute({
+    defineRoute({
       method: 'GET',
       path: '/api/internal/inbound-emails/{id}/attachments/{position}',
-      gate: 'requireSession',
+      access: bySession('requireSession'),
       params: { id: 'inboundEmail' },
-      positions: ['position'],
+      positions: { position: 'The place of the attachment, from 0.' },
       responses: { 200: 'file' },
       handle: async ({ session, params }) =>
-        servedAttachment(await read.attachment(scopeOf(session), params.id as string, Number(params.position))),
+        servedAttachment(await read.attachment(scopeOf(session), params.id, Number(params.position))),
     }),
   ]
 }

@@ -1,12 +1,12 @@
 /** Jobs through the dashboard. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { blastClient, email, readers } from '../../../test/clients/blast-client.ts'
-import { type Member, person, primaryOwner } from '../../../test/clients/team-client.ts'
-import { expectOutOfReach } from '../../../test/dashboard/foreign-rows.ts'
-import { watchTables } from '../../../test/expect/refusal.ts'
-import { type Reply, startTestService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import { blastClient, email, readers } from '../../../../test/clients/blast-client.ts'
+import { type Member, person, primaryOwner } from '../../../../test/clients/team-client.ts'
+import { expectOutOfReach } from '../../../../test/dashboard/foreign-rows.ts'
+import { watchTables } from '../../../../test/expect/refusal.ts'
+import { type Reply, startTestService } from '../../../../test/service/service.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

@@ -1,14 +1,14 @@
 /** Messaging pools and DLT registrations through the dashboard. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { dltClient } from '../../../test/clients/dlt-client.ts'
-import { freshSlug, poolClient } from '../../../test/clients/pool-client.ts'
-import { person, primaryOwner } from '../../../test/clients/team-client.ts'
-import { expectOutOfReach } from '../../../test/dashboard/foreign-rows.ts'
-import { iso } from '../../../test/expect/instants.ts'
-import { watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { type IdKind, newId } from '../../ground/ids.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import { dltClient } from '../../../../test/clients/dlt-client.ts'
+import { freshSlug, poolClient } from '../../../../test/clients/pool-client.ts'
+import { person, primaryOwner } from '../../../../test/clients/team-client.ts'
+import { expectOutOfReach } from '../../../../test/dashboard/foreign-rows.ts'
+import { iso } from '../../../../test/expect/instants.ts'
+import { watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { type IdKind, newId } from '../../../platform/ground/ids.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

@@ -1,13 +1,13 @@
 /** Projects and dedicated IP pools through the dashboard. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { domainClient } from '../../../test/clients/domain-client.ts'
-import { type Member, person, primaryOwner } from '../../../test/clients/team-client.ts'
-import { expectOutOfReach } from '../../../test/dashboard/foreign-rows.ts'
-import { iso } from '../../../test/expect/instants.ts'
-import { watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import { domainClient } from '../../../../test/clients/domain-client.ts'
+import { type Member, person, primaryOwner } from '../../../../test/clients/team-client.ts'
+import { expectOutOfReach } from '../../../../test/dashboard/foreign-rows.ts'
+import { iso } from '../../../../test/expect/instants.ts'
+import { watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

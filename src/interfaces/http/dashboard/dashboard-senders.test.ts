@@ -1,14 +1,14 @@
 /** Brands, campaigns and phone numbers through the dashboard. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { type TrailEntry, withTrail } from '../../../test/audit/trail.ts'
-import { campaignOf, completeBrand, senderClient, setRegistry } from '../../../test/clients/sender-client.ts'
-import { type Member, person, primaryOwner } from '../../../test/clients/team-client.ts'
-import { expectOutOfReach } from '../../../test/dashboard/foreign-rows.ts'
-import { iso } from '../../../test/expect/instants.ts'
-import { watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { type IdKind, newId } from '../../ground/ids.ts'
-import type { CreatedOrg } from '../../operator/create-org.ts'
+import { type TrailEntry, withTrail } from '../../../../test/audit/trail.ts'
+import { campaignOf, completeBrand, senderClient, setRegistry } from '../../../../test/clients/sender-client.ts'
+import { type Member, person, primaryOwner } from '../../../../test/clients/team-client.ts'
+import { expectOutOfReach } from '../../../../test/dashboard/foreign-rows.ts'
+import { iso } from '../../../../test/expect/instants.ts'
+import { watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import type { CreatedOrg } from '../../../app/operator/create-org.ts'
+import { type IdKind, newId } from '../../../platform/ground/ids.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

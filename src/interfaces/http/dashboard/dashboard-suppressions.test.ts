@@ -1,16 +1,16 @@
 /** Suppressions through the dashboard, and the search in them. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { domainClient } from '../../../test/clients/domain-client.ts'
-import { mail } from '../../../test/clients/mailer.ts'
-import { person } from '../../../test/clients/team-client.ts'
-import { expectOutOfReach } from '../../../test/dashboard/foreign-rows.ts'
-import { iso } from '../../../test/expect/instants.ts'
-import { watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
-import { makeFindSuppressions } from '../../suppressions/find-suppressions.ts'
-import { searchSuppressions } from '../../suppressions/store.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import { domainClient } from '../../../../test/clients/domain-client.ts'
+import { mail } from '../../../../test/clients/mailer.ts'
+import { person } from '../../../../test/clients/team-client.ts'
+import { expectOutOfReach } from '../../../../test/dashboard/foreign-rows.ts'
+import { iso } from '../../../../test/expect/instants.ts'
+import { watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { newId } from '../../../platform/ground/ids.ts'
+import { makeFindSuppressions } from '../../../recipients/suppressions/find-suppressions.ts'
+import { searchSuppressions } from '../../../recipients/suppressions/store.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

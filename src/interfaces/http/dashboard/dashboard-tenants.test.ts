@@ -1,13 +1,13 @@
 /** Tenants through the dashboard. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { person, primaryOwner } from '../../../test/clients/team-client.ts'
-import { tenantClient } from '../../../test/clients/tenant-client.ts'
-import { expectOutOfReach } from '../../../test/dashboard/foreign-rows.ts'
-import { iso } from '../../../test/expect/instants.ts'
-import { watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import { person, primaryOwner } from '../../../../test/clients/team-client.ts'
+import { tenantClient } from '../../../../test/clients/tenant-client.ts'
+import { expectOutOfReach } from '../../../../test/dashboard/foreign-rows.ts'
+import { iso } from '../../../../test/expect/instants.ts'
+import { watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

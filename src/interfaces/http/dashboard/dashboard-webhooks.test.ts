@@ -1,14 +1,14 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { type Member, person, primaryOwner } from '../../../test/clients/team-client.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import { type Member, person, primaryOwner } from '../../../../test/clients/team-client.ts'
 import {
   hexHmac,
   startWebhookService,
   type WebhookClient,
   webhookClient,
-} from '../../../test/clients/webhook-client.ts'
-import { expectOutOfReach } from '../../../test/dashboard/foreign-rows.ts'
-import { newId } from '../../ground/ids.ts'
+} from '../../../../test/clients/webhook-client.ts'
+import { expectOutOfReach } from '../../../../test/dashboard/foreign-rows.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const t = await startWebhookService()
 afterAll(() => t.stop())

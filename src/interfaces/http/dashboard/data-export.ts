@@ -1,13 +1,14 @@
-import type { PersonalExport } from '../../exports/personal-export.ts'
+import type { PersonalExport } from '../../../reports/exports/personal-export.ts'
+import { userActor } from '../actor.ts'
 import { downloadHeaders } from '../download-headers.ts'
-import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
+import { type DashboardRoute, defineRoute } from '../route.ts'
+import { bySession } from '../route-access.ts'
 
 export const dataExportRoutes = ({ exportOwnData }: { exportOwnData: PersonalExport }): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/internal/user/data-export',
-    gate: 'requireUserSession',
-    ownFactors: true,
+    access: bySession('requireUserSession', { ownFactors: true }),
     responses: { 200: 'file' },
     handle: async (call) => {
       const contentType = 'application/json'

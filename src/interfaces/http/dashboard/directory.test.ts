@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
 import {
   directory,
   freshAddress,
@@ -8,13 +8,13 @@ import {
   newScimToken,
   userBody,
   verifiedDomains,
-} from '../../../test/clients/directory-client.ts'
-import { person, primaryOwner } from '../../../test/clients/team-client.ts'
-import { expectOutOfReach } from '../../../test/dashboard/foreign-rows.ts'
-import { iso as instant } from '../../../test/expect/instants.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { sha256 } from '../../ground/crypto.ts'
-import { newId } from '../../ground/ids.ts'
+} from '../../../../test/clients/directory-client.ts'
+import { person, primaryOwner } from '../../../../test/clients/team-client.ts'
+import { expectOutOfReach } from '../../../../test/dashboard/foreign-rows.ts'
+import { iso as instant } from '../../../../test/expect/instants.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { sha256 } from '../../../platform/ground/crypto.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const t = await startTestService(verifiedDomains)
 afterAll(() => t.stop())

@@ -1,13 +1,13 @@
 /** Moves a domain to another region while its provider, Amazon SES on loopback, has an identity for it. */
 import { readFileSync } from 'node:fs'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { domainClient } from '../../../test/clients/domain-client.ts'
-import { person } from '../../../test/clients/team-client.ts'
-import { watchTables } from '../../../test/expect/refusal.ts'
-import { startSesServer } from '../../../test/servers/ses.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { regions } from '../../domains/region.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import { domainClient } from '../../../../test/clients/domain-client.ts'
+import { person } from '../../../../test/clients/team-client.ts'
+import { watchTables } from '../../../../test/expect/refusal.ts'
+import { startSesServer } from '../../../../test/servers/ses.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { regions } from '../../../senders/domains/region.ts'
 
 vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIDEXAMPLE')
 vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'secret')

@@ -1,12 +1,12 @@
 /** Estimates of sends to audiences. */
 import { afterAll, expect, test } from 'vitest'
-import { blastClient, email, readers } from '../../../test/clients/blast-client.ts'
-import { person, primaryOwner } from '../../../test/clients/team-client.ts'
-import { expectOutOfReach } from '../../../test/dashboard/foreign-rows.ts'
-import { watchTables } from '../../../test/expect/refusal.ts'
-import { type Reply, startTestService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
-import { emailPrice, segmentPrice } from '../../usage/plan-limits.ts'
+import { blastClient, email, readers } from '../../../../test/clients/blast-client.ts'
+import { person, primaryOwner } from '../../../../test/clients/team-client.ts'
+import { expectOutOfReach } from '../../../../test/dashboard/foreign-rows.ts'
+import { watchTables } from '../../../../test/expect/refusal.ts'
+import { type Reply, startTestService } from '../../../../test/service/service.ts'
+import { emailPrice, segmentPrice } from '../../../customers/usage/plan-limits.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

@@ -1,16 +1,21 @@
 /** /api/internal/org/export: the data of an org, at once or as a job. */
+
 import type { z } from 'zod'
-import type { ExportJobs } from '../../exports/export-jobs.ts'
-import { ExportJob } from '../../exports/shapes.ts'
-import type { ExportJobRow } from '../../exports/store/export-job-rows.ts'
-import type { StreamOrg } from '../../exports/stream-org.ts'
-import type { Clock } from '../../ground/clock.ts'
-import { keysetOf } from '../../ground/cursor.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import { keysetOf } from '../../../platform/ground/cursor.ts'
+import { isoOrNull } from '../../../platform/ground/instant.ts'
+import type { ExportJobs } from '../../../reports/exports/export-jobs.ts'
+import { ExportJob } from '../../../reports/exports/shapes.ts'
+import type { ExportJobRow } from '../../../reports/exports/store/export-job-rows.ts'
+import type { StreamOrg } from '../../../reports/exports/stream-org.ts'
+import { userActor } from '../actor.ts'
 import { byteRangeOf } from '../byte-range.ts'
 import { downloadHeaders } from '../download-headers.ts'
-import { page } from '../page.ts'
-import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
-import { listOf, listQuery } from './list-query.ts'
+import { headerOf } from '../header-of.ts'
+import { type DashboardRoute, defineRoute } from '../route.ts'
+import { bySession } from '../route-access.ts'
+import { listQuery } from './list-query.ts'
+import { memberRoutes } from './member-routes.ts'
 
 const contentType = 'application/x-ndjson'
 const gate = 'requireOwnerSession'
@@ -33,8 +38,8 @@ const makeShow =
       status,
       requested_by: row.requested_by,
       created_at: row.created_at.toISOString(),
-      completed_at: row.completed_at?.toISOString() ?? null,
-      expires_at: row.expires_at?.toISOString() ?? null,
+      completed_at: isoOrNull(row.completed_at),
+      expires_at: isoOrNull(row.expires_at),
       size_bytes: row.size_bytes,
       rows: row.rows,
       progress: progressOf(row),
@@ -46,17 +51,16 @@ const makeShow =
 type Needs = { clock: Clock; streamOrg: StreamOrg; jobs: ExportJobs }
 
 const makeDownload = (jobs: ExportJobs): DashboardRoute =>
-  defineDashboardRoute({
+  defineRoute({
     method: 'GET',
     path: `${jobsPath}/{id}/download`,
-    gate,
+    access: bySession(gate),
     params: { id: 'exportJob' },
     responses: { 200: 'file', 206: 'file' },
-    handle: async ({ session, params, header }) => {
-      const id = params.id as string
+    handle: async ({ session, params: { id }, headers: asked }) => {
       const { size, completedAt, open } = await jobs.file(session.orgId, id)
       const etag = `"${id}"`
-      const range = byteRangeOf({ range: header('range'), ifRange: header('if-range'), etag, size })
+      const range = byteRangeOf({ range: asked.range, ifRange: headerOf(asked, 'if-range'), etag, size })
       const { from, to } = range ?? { from: 0, to: size - 1 }
       const headers = {
         ...downloadHeaders({ filename: `${id}.ndjson`, type: contentType }),
@@ -72,11 +76,12 @@ const makeDownload = (jobs: ExportJobs): DashboardRoute =>
 
 export const exportRoutes = ({ clock, streamOrg, jobs }: Needs): DashboardRoute[] => {
   const show = makeShow(clock)
+  const routes = memberRoutes({ kind: 'exportJob', item: ExportJob, show })
   return [
-    defineDashboardRoute({
+    defineRoute({
       method: 'GET',
       path: '/api/internal/org/export',
-      gate,
+      access: bySession(gate),
       acts: true,
       responses: { 200: 'file' },
       handle: async (call) => {
@@ -86,37 +91,21 @@ export const exportRoutes = ({ clock, streamOrg, jobs }: Needs): DashboardRoute[
         return { status: 200, headers, file: { contentType, content } }
       },
     }),
-    defineDashboardRoute({
+    defineRoute({
       method: 'POST',
       path: '/api/internal/org/export/async',
-      gate,
+      access: bySession(gate, { whileSuspended: 'open' }),
       // Its owner may take the data along.
-      whileSuspended: 'open',
       responses: { 202: ExportJob },
       handle: async (call) => ({ status: 202, body: show(await jobs.request(call.session.orgId, userActor(call))) }),
     }),
-    defineDashboardRoute({
-      method: 'GET',
+    routes.list({
       path: jobsPath,
-      gate,
+      access: bySession(gate),
       query: listQuery(),
-      responses: { 200: listOf(ExportJob) },
-      handle: async ({ session, query }) => {
-        const rows = await jobs.list(session.orgId, keysetOf(query))
-        return { status: 200, body: page(rows, query.limit, show) }
-      },
+      action: ({ orgId }, query) => jobs.list(orgId, keysetOf(query)),
     }),
-    defineDashboardRoute({
-      method: 'GET',
-      path: `${jobsPath}/{id}`,
-      gate,
-      params: { id: 'exportJob' },
-      responses: { 200: ExportJob },
-      handle: async ({ session, params }) => ({
-        status: 200,
-        body: show(await jobs.read(session.orgId, params.id as string)),
-      }),
-    }),
+    routes.get({ path: `${jobsPath}/{id}`, access: bySession(gate), action: ({ orgId }, id) => jobs.read(orgId, id) }),
     makeDownload(jobs),
   ]
 }

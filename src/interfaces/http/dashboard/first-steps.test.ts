@@ -1,8 +1,8 @@
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import { addPerson, askWith, signIn } from '../../../test/clients/people.ts'
-import { type Member, person } from '../../../test/clients/team-client.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import type { CreatedOrg } from '../../operator/create-org.ts'
+import { addPerson, askWith, signIn } from '../../../../test/clients/people.ts'
+import { type Member, person } from '../../../../test/clients/team-client.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import type { CreatedOrg } from '../../../app/operator/create-org.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

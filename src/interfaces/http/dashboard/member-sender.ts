@@ -1,9 +1,9 @@
-import { Failure } from '../../ground/errors.ts'
-import type { Environment } from '../../ground/scope.ts'
-import type { DraftCaller } from '../../messages/sent-by.ts'
-import type { TenantLifecycle } from '../../tenants/lifecycle.ts'
-import type { MemberSession } from './dashboard-route.ts'
-import { scopeOf } from './member-scope.ts'
+import type { TenantLifecycle } from '../../../customers/tenants/lifecycle.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import type { Environment } from '../../../platform/ground/scope.ts'
+import type { DraftCaller } from '../../../sending/messages/sent-by.ts'
+import { scopeOf } from '../actor.ts'
+import type { MemberSession } from '../route-access.ts'
 
 type From = { environment?: Environment | undefined; tenantId?: string | null | undefined }
 

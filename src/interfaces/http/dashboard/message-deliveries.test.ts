@@ -1,11 +1,11 @@
 /** The webhook deliveries about one message. */
 import { afterAll, expect, test } from 'vitest'
-import { mail } from '../../../test/clients/mailer.ts'
-import { person, primaryOwner } from '../../../test/clients/team-client.ts'
-import { startWebhookService, webhookClient } from '../../../test/clients/webhook-client.ts'
-import { expectOutOfReach } from '../../../test/dashboard/foreign-rows.ts'
-import type { Reply } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
+import { mail } from '../../../../test/clients/mailer.ts'
+import { person, primaryOwner } from '../../../../test/clients/team-client.ts'
+import { startWebhookService, webhookClient } from '../../../../test/clients/webhook-client.ts'
+import { expectOutOfReach } from '../../../../test/dashboard/foreign-rows.ts'
+import type { Reply } from '../../../../test/service/service.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const t = await startWebhookService()
 afterAll(() => t.stop())

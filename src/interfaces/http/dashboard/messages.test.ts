@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { mail, simulator } from '../../../test/clients/mailer.ts'
-import { type Member, person, primaryOwner } from '../../../test/clients/team-client.ts'
-import { type Texter, text, texter } from '../../../test/clients/texter.ts'
-import { type Reply, startTestService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
-import { messageColumnsOf } from '../../messages/store/message-row.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import { mail, simulator } from '../../../../test/clients/mailer.ts'
+import { type Member, person, primaryOwner } from '../../../../test/clients/team-client.ts'
+import { type Texter, text, texter } from '../../../../test/clients/texter.ts'
+import { type Reply, startTestService } from '../../../../test/service/service.ts'
+import { newId } from '../../../platform/ground/ids.ts'
+import { messageColumnsOf } from '../../../sending/messages/store/message-row.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

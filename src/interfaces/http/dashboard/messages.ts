@@ -1,25 +1,37 @@
 /** /api/internal/messages: the list with its search, one message with what happened to it, canceling and sending again. */
+
 import { z } from 'zod'
-import type { ReadJobs } from '../../blasts/read.ts'
-import { channels } from '../../ground/channel.ts'
-import { encodeCursor } from '../../ground/cursor.ts'
-import { refusing } from '../../ground/refused-fields.ts'
-import type { BrowseMessages } from '../../messages/browse.ts'
-import type { CancelMessage } from '../../messages/cancel.ts'
-import { Email } from '../../messages/email/response-shapes.ts'
-import type { ReadMessages } from '../../messages/read.ts'
-import type { ResendMessage } from '../../messages/resend.ts'
-import { maxTagLength, statusFilter } from '../../messages/shapes.ts'
-import { SmsDetail } from '../../messages/sms/shapes.ts'
-import type { MessageEventRow } from '../../messages/store/browse-messages.ts'
-import type { MessageRow } from '../../messages/store/message-row.ts'
+import { channels } from '../../../platform/ground/channel.ts'
+import { encodeCursor } from '../../../platform/ground/cursor.ts'
+import { isoOrNull } from '../../../platform/ground/instant.ts'
+import { refusing } from '../../../platform/ground/refused-fields.ts'
+import type { ReadJobs } from '../../../sending/blasts/read.ts'
+import type { BrowseMessages } from '../../../sending/messages/browse.ts'
+import type { CancelMessage } from '../../../sending/messages/cancel.ts'
+import { Email } from '../../../sending/messages/email/shapes.ts'
+import type { ReadMessages } from '../../../sending/messages/read.ts'
+import type { ResendMessage } from '../../../sending/messages/resend.ts'
+import { maxTagLength, statusFilter } from '../../../sending/messages/shapes.ts'
+import { SmsDetail } from '../../../sending/messages/sms/shapes.ts'
+import type { MessageEventRow } from '../../../sending/messages/store/browse-messages.ts'
+import type { MessageRow } from '../../../sending/messages/store/message-row.ts'
+import { scopeOf, userActor } from '../actor.ts'
+import { created, ok } from '../responses.ts'
+import { type DashboardRoute, defineRoute } from '../route.ts'
+import { bySession } from '../route-access.ts'
 import { BrowsedMessage, shownBrowsed } from '../shown-browsed.ts'
 import { shownEmail } from '../shown-email.ts'
+import { shownAs } from '../shown-resource.ts'
 import { shownSms } from '../shown-sms.ts'
-import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
-import { environmentFilter, optionalFilter, searchFilter, tenantFilter, timeFilters } from './filters.ts'
-import { listOf, listQuery } from './list-query.ts'
-import { scopeOf } from './member-scope.ts'
+import {
+  environmentFilter,
+  listOf,
+  listQuery,
+  optionalFilter,
+  searchFilter,
+  tenantFilter,
+  timeFilters,
+} from './list-query.ts'
 
 const ListQuery = refusing(
   listQuery().extend({
@@ -76,13 +88,7 @@ const CanceledMessage = z.strictObject({
   canceled_at: z.iso.datetime(),
 })
 
-const shownEvent = ({ id, kind, recipient, url, at }: MessageEventRow): z.output<typeof MessageEvent> => ({
-  id,
-  kind,
-  recipient,
-  url,
-  at: at.toISOString(),
-})
+const shownEvent = shownAs(MessageEvent)
 
 /** What the list shows, then what the public API shows, which has all recipients, then the rest. */
 const shownMessage = (row: MessageRow, events: MessageEventRow[], possibleSubjects: string[] | undefined) => ({
@@ -103,10 +109,10 @@ export type MessageRouteNeeds = {
 }
 
 const readRoutes = ({ browse, read, possibleSubjects }: MessageRouteNeeds): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'GET',
     path: '/api/internal/messages',
-    gate: 'requireSession',
+    access: bySession('requireSession'),
     query: ListQuery,
     responses: { 200: MessageList },
     handle: async ({ session, query }) => {
@@ -124,57 +130,54 @@ const readRoutes = ({ browse, read, possibleSubjects }: MessageRouteNeeds): Dash
       }
       const { rows, next, searchedUntil } = await browse(session.orgId, filters, query)
       const subjects = await possibleSubjects(session.orgId, rows)
-      return {
-        status: 200,
-        body: {
-          data: rows.map((row) => shownBrowsed(row, subjects.get(row.id))),
-          has_more: next !== undefined,
-          next_cursor: next ? encodeCursor(next) : null,
-          searched_until: searchedUntil?.toISOString() ?? null,
-        },
-      }
+      return ok({
+        data: rows.map((row) => shownBrowsed(row, subjects.get(row.id))),
+        has_more: next !== undefined,
+        next_cursor: next ? encodeCursor(next) : null,
+        searched_until: isoOrNull(searchedUntil),
+      })
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'GET',
     path: '/api/internal/messages/{id}',
-    gate: 'requireSession',
+    access: bySession('requireSession'),
     params: { id: 'message' },
     responses: { 200: ShownMessage },
     handle: async ({ session: { orgId }, params }) => {
-      const id = params.id as string
+      const id = params.id
       const [row, events] = await Promise.all([read.findInOrg(orgId, id), read.eventsOf(orgId, id)])
       const subjects = await possibleSubjects(orgId, [row])
-      return { status: 200, body: shownMessage(row, events, subjects.get(id)) }
+      return ok(shownMessage(row, events, subjects.get(id)))
     },
   }),
 ]
 
 export const messageRoutes = (needs: MessageRouteNeeds): DashboardRoute[] => [
   ...readRoutes(needs),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/internal/messages/{id}/resend',
-    gate: 'requireDeveloperSession',
+    access: bySession('requireDeveloperSession'),
     params: { id: 'message' },
     responses: { 201: Resent },
     handle: async (call) => {
-      const row = await needs.read.findInOrg(call.session.orgId, call.params.id as string)
+      const row = await needs.read.findInOrg(call.session.orgId, call.params.id)
       const { id, scheduled_at } = await needs.resend(row, userActor(call))
-      return { status: 201, body: { id, status: 'scheduled', scheduled_at, resent_from: row.id } }
+      return created({ id, status: 'scheduled', scheduled_at, resent_from: row.id })
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/internal/messages/{id}/cancel',
-    gate: 'requireDeveloperSession',
+    access: bySession('requireDeveloperSession'),
     params: { id: 'message' },
     responses: { 200: CanceledMessage },
     handle: async (call) => {
-      const { channel, environment, id } = await needs.read.findInOrg(call.session.orgId, call.params.id as string)
+      const { channel, environment, id } = await needs.read.findInOrg(call.session.orgId, call.params.id)
       const canceled = await needs.cancel(scopeOf(call.session, environment), userActor(call), channel, id)
       const canceledAt = canceled.canceled_at.toISOString()
-      return { status: 200, body: { id, channel, status: 'canceled', canceled_at: canceledAt } }
+      return ok({ id, channel, status: 'canceled', canceled_at: canceledAt })
     },
   }),
 ]

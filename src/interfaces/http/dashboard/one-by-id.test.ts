@@ -1,12 +1,12 @@
 /** Reads one row by its id, for a detail that is opened by its address. */
 import { afterAll, expect, test } from 'vitest'
-import { domainClient } from '../../../test/clients/domain-client.ts'
-import { keyIdOf } from '../../../test/clients/key-client.ts'
-import { mail } from '../../../test/clients/mailer.ts'
-import { person, primaryOwner } from '../../../test/clients/team-client.ts'
-import { startWebhookService, webhookClient } from '../../../test/clients/webhook-client.ts'
-import { expectOutOfReach } from '../../../test/dashboard/foreign-rows.ts'
-import { type IdKind, newId } from '../../ground/ids.ts'
+import { domainClient } from '../../../../test/clients/domain-client.ts'
+import { keyIdOf } from '../../../../test/clients/key-client.ts'
+import { mail } from '../../../../test/clients/mailer.ts'
+import { person, primaryOwner } from '../../../../test/clients/team-client.ts'
+import { startWebhookService, webhookClient } from '../../../../test/clients/webhook-client.ts'
+import { expectOutOfReach } from '../../../../test/dashboard/foreign-rows.ts'
+import { type IdKind, newId } from '../../../platform/ground/ids.ts'
 
 const t = await startWebhookService()
 afterAll(() => t.stop())

@@ -1,13 +1,7 @@
 /** /api/internal/org and /api/internal/orgs: the active org, and all orgs of a user. */
-import type { z } from 'zod'
-import { assertOpenTo } from '../../accounts/sso-enforcement.ts'
-import type { Db } from '../../db/pool.ts'
-import { sandboxDomain } from '../../domains/sandbox-domain.ts'
-import { keysetOf } from '../../ground/cursor.ts'
-import { Failure } from '../../ground/errors.ts'
-import { isId } from '../../ground/ids.ts'
-import type { DeleteOrg } from '../../team/delete-org.ts'
-import type { ManageOrgs } from '../../team/manage-orgs.ts'
+
+import type { DeleteOrg } from '../../../people/team/delete-org.ts'
+import type { ManageOrgs } from '../../../people/team/manage-orgs.ts'
 import {
   CreateOwnOrg,
   DeletedOrg,
@@ -18,18 +12,23 @@ import {
   SwitchedOrg,
   SwitchOrg,
   TransferTo,
-} from '../../team/shapes.ts'
-import { listOwnOrgs, type OwnOrgRow } from '../../team/store/own-org-rows.ts'
-import type { TransferOwnership } from '../../team/transfer-ownership.ts'
-import { page } from '../page.ts'
-import { activeOrgCookie, type Cookies } from './cookies.ts'
-import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
+} from '../../../people/team/shapes.ts'
+import type { OwnOrgRow } from '../../../people/team/store/own-org-rows.ts'
+import type { TransferOwnership } from '../../../people/team/transfer-ownership.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import { isId } from '../../../platform/ground/ids.ts'
+import { sandboxDomain } from '../../../senders/domains/sandbox-domain.ts'
+import { userActor } from '../actor.ts'
+import { activeOrgCookie, type Cookies } from '../cookies.ts'
+import { listed, ok } from '../responses.ts'
+import { type DashboardRoute, defineRoute } from '../route.ts'
+import { bySession } from '../route-access.ts'
+import { shownAs } from '../shown-resource.ts'
 import { listOf, listQuery } from './list-query.ts'
 
 const yearSeconds = 365 * 86_400
 
 export type OrgRouteNeeds = {
-  db: Db
   manage: ManageOrgs
   transfer: TransferOwnership
   deleteOrg: DeleteOrg
@@ -40,30 +39,20 @@ export type OrgRouteNeeds = {
 /** The cookie that makes an org the active one. */
 export const activeOrg = (cookies: Cookies, orgId: string): string => cookies.set(activeOrgCookie, orgId, yearSeconds)
 
-const makeShow =
-  (serviceDomain: string) =>
-  (row: OwnOrgRow): z.output<typeof OwnOrg> => ({
-    id: row.id,
-    name: row.name,
-    slug: row.slug,
-    plan: row.plan,
-    owner_user_id: row.owner_user_id,
-    role: row.role,
-    sandbox_domain: sandboxDomain(row.slug, serviceDomain),
-    sms_quiet_hours: row.sms_quiet_hours,
-    suspended: row.suspended,
-    created_at: row.created_at.toISOString(),
-  })
+const shownOrg = shownAs(OwnOrg)
 
-const personalOrgRoutes = ({ db, manage, cookies, serviceDomain }: OrgRouteNeeds): DashboardRoute[] => [
-  defineDashboardRoute({
+const makeShow = (serviceDomain: string) => (row: OwnOrgRow) =>
+  shownOrg({ ...row, sandbox_domain: sandboxDomain(row.slug, serviceDomain) })
+
+const personalOrgRoutes = ({ manage, cookies, serviceDomain }: OrgRouteNeeds): DashboardRoute[] => [
+  defineRoute({
     method: 'GET',
     path: '/api/internal/orgs',
-    gate: 'requireUserSession',
+    access: bySession('requireUserSession'),
     query: listQuery(),
     responses: { 200: listOf(ListedOrg) },
     handle: async ({ session, query }) => {
-      const rows = await db.rows(listOwnOrgs, { userId: session.userId, ...keysetOf(query) })
+      const rows = await manage.list(session.userId, query)
       const show = ({ id, name, slug, role, is_default, created_at }: OwnOrgRow) => ({
         id,
         name,
@@ -73,14 +62,13 @@ const personalOrgRoutes = ({ db, manage, cookies, serviceDomain }: OrgRouteNeeds
         default: is_default,
         created_at: created_at.toISOString(),
       })
-      return { status: 200, body: page(rows, query.limit, show) }
+      return listed(rows, query.limit, show)
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/internal/org',
-    gate: 'requireUserSession',
-    ownFactors: true,
+    access: bySession('requireUserSession', { ownFactors: true }),
     body: CreateOwnOrg,
     responses: { 201: OwnOrg },
     handle: async (call) => {
@@ -88,16 +76,15 @@ const personalOrgRoutes = ({ db, manage, cookies, serviceDomain }: OrgRouteNeeds
       return { status: 201, body: makeShow(serviceDomain)(org), cookies: [activeOrg(cookies, org.id)] }
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/internal/org/switch',
-    gate: 'requireUserSession',
+    access: bySession('requireUserSession'),
     body: SwitchOrg,
     responses: { 200: SwitchedOrg },
     handle: async ({ session, body }) => {
       if (!isId('org', body.org_id)) throw new Failure('NOT_FOUND')
-      const { id, name, slug, role } = await manage.get(body.org_id, session.userId)
-      await assertOpenTo(db, session, id)
+      const { id, name, slug, role } = await manage.open(body.org_id, session)
       return { status: 200, body: { active_org: { id, name, slug, role } }, cookies: [activeOrg(cookies, id)] }
     },
   }),
@@ -108,28 +95,28 @@ export const orgRoutes = (needs: OrgRouteNeeds): DashboardRoute[] => {
   const show = makeShow(serviceDomain)
   return [
     ...personalOrgRoutes(needs),
-    defineDashboardRoute({
+    defineRoute({
       method: 'GET',
       path: '/api/internal/org',
-      gate: 'requireSession',
+      access: bySession('requireSession'),
       responses: { 200: OwnOrg },
-      handle: async ({ session }) => ({ status: 200, body: show(await manage.get(session.orgId, session.userId)) }),
+      handle: async ({ session }) => ok(show(await manage.get(session.orgId, session.userId))),
     }),
-    defineDashboardRoute({
+    defineRoute({
       method: 'PATCH',
       path: '/api/internal/org',
-      gate: 'requireOwnerSession',
+      access: bySession('requireOwnerSession'),
       body: PatchOwnOrg,
       responses: { 200: OwnOrg },
       handle: async (call) => {
         const org = await manage.change(call.session.orgId, userActor(call), call.body)
-        return { status: 200, body: show(org) }
+        return ok(show(org))
       },
     }),
-    defineDashboardRoute({
+    defineRoute({
       method: 'DELETE',
       path: '/api/internal/org',
-      gate: 'requireOwnerSession',
+      access: bySession('requireOwnerSession'),
       body: DeleteOwnOrg,
       responses: { 200: DeletedOrg },
       handle: async (call) => {
@@ -140,16 +127,16 @@ export const orgRoutes = (needs: OrgRouteNeeds): DashboardRoute[] => {
         return { status: 200, body, cookies: [cookies.clear(activeOrgCookie)] }
       },
     }),
-    defineDashboardRoute({
+    defineRoute({
       method: 'POST',
       path: '/api/internal/org/transfer-ownership',
-      gate: 'requireOwnerSession',
+      access: bySession('requireOwnerSession'),
       body: TransferTo,
       responses: { 200: OwnOrg },
       handle: async (call) => {
         const { orgId, userId } = call.session
         await transfer(orgId, userActor(call), call.body.user_id)
-        return { status: 200, body: show(await manage.get(orgId, userId)) }
+        return ok(show(await manage.get(orgId, userId)))
       },
     }),
   ]

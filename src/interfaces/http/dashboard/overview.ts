@@ -1,19 +1,21 @@
 /** /api/internal/overview: what the first page of the dashboard shows, in one call. */
+
 import { z } from 'zod'
-import type { ReadAnalytics } from '../../analytics/read-analytics.ts'
-import { Analytics } from '../../analytics/shapes.ts'
-import { type Figure, figures } from '../../analytics/store.ts'
-import type { Db } from '../../db/pool.ts'
-import type { Clock } from '../../ground/clock.ts'
-import { readCondition } from '../../overview/store.ts'
-import { monthOf } from '../../usage/periods.ts'
-import type { ReadUsage } from '../../usage/read.ts'
-import { UsageReport } from '../../usage/shapes.ts'
-import { Webhook } from '../../webhooks/shapes.ts'
-import { shownWebhook } from '../shown-webhook.ts'
-import { type DashboardRoute, defineDashboardRoute } from './dashboard-route.ts'
-import { environmentFilter } from './filters.ts'
-import { scopeOf } from './member-scope.ts'
+import { monthOf } from '../../../customers/usage/periods.ts'
+import type { ReadUsage } from '../../../customers/usage/read.ts'
+import { UsageReport } from '../../../customers/usage/shapes.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import type { ReadAnalytics } from '../../../reports/analytics/read-analytics.ts'
+import { Analytics } from '../../../reports/analytics/shapes.ts'
+import { type Figure, figures } from '../../../reports/analytics/store.ts'
+import type { ReadSetup } from '../../../reports/overview/read-setup.ts'
+import { Webhook } from '../../../webhooks/shapes.ts'
+import { scopeOf } from '../actor.ts'
+import { ok } from '../responses.ts'
+import { type DashboardRoute, defineRoute } from '../route.ts'
+import { bySession } from '../route-access.ts'
+import { webhooks } from '../shown-webhook.ts'
+import { environmentFilter } from './list-query.ts'
 
 const count = z.int().min(0)
 const Counts = z.strictObject(
@@ -35,7 +37,6 @@ const Overview = z.strictObject({
   pending_registrations: z.strictObject({ brands: count, campaigns: count, phone_numbers: count, dlt: count }),
 })
 
-const shownUnhealthy = 20
 const days = 30
 
 type Counted = Record<Figure, number>
@@ -45,13 +46,13 @@ const sumOf = (rows: Counted[]): Counted => {
   return Object.fromEntries(figures.map((figure) => [figure, total(figure)])) as Counted
 }
 
-type Needs = { db: Db; clock: Clock; analytics: ReadAnalytics; usage: ReadUsage }
+type Needs = { clock: Clock; analytics: ReadAnalytics; usage: ReadUsage; setup: ReadSetup }
 
-export const overviewRoutes = ({ db, clock, analytics, usage }: Needs): DashboardRoute[] => [
-  defineDashboardRoute({
+export const overviewRoutes = ({ clock, analytics, usage, setup }: Needs): DashboardRoute[] => [
+  defineRoute({
     method: 'GET',
     path: '/api/internal/overview',
-    gate: 'requireSession',
+    access: bySession('requireSession'),
     /** Live unless it says otherwise. */
     query: z.object({ environment: environmentFilter }),
     responses: { 200: Overview },
@@ -62,21 +63,17 @@ export const overviewRoutes = ({ db, clock, analytics, usage }: Needs): Dashboar
       const [{ data }, used, condition] = await Promise.all([
         analytics(scope, { days }),
         usage({ orgId, tenantId, environment, period, byKey: false }),
-        db.rows(readCondition, { orgId, maxUnhealthy: shownUnhealthy }),
+        setup.condition(orgId),
       ])
-      const [setup] = condition
-      return {
-        status: 200,
-        body: {
-          today_and_yesterday: sumOf(data.slice(-2)),
-          last_30_days: sumOf(data),
-          days: data,
-          open_setup_steps: steps.filter((step) => !setup?.[step]),
-          usage: used,
-          unhealthy_webhooks: condition.filter((row) => row.id !== null).map(shownWebhook),
-          pending_registrations: setup?.pending,
-        },
-      }
+      return ok({
+        today_and_yesterday: sumOf(data.slice(-2)),
+        last_30_days: sumOf(data),
+        days: data,
+        open_setup_steps: steps.filter((step) => !condition.setup[step]),
+        usage: used,
+        unhealthy_webhooks: condition.unhealthy.map(webhooks.show),
+        pending_registrations: condition.pending,
+      })
     },
   }),
 ]

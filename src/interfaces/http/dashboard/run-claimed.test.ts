@@ -1,11 +1,11 @@
 /** A send to an audience whose button is clicked twice. */
 import { afterAll, expect, test } from 'vitest'
-import { trailOf } from '../../../test/audit/trail.ts'
-import { type BlastClient, blastClient, email, readers } from '../../../test/clients/blast-client.ts'
-import { type Member, person } from '../../../test/clients/team-client.ts'
-import { watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { catalogue } from '../../ground/errors.ts'
+import { trailOf } from '../../../../test/audit/trail.ts'
+import { type BlastClient, blastClient, email, readers } from '../../../../test/clients/blast-client.ts'
+import { type Member, person } from '../../../../test/clients/team-client.ts'
+import { watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { catalogue } from '../../../platform/ground/errors.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

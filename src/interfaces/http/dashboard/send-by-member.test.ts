@@ -1,13 +1,13 @@
 /** Messages that a member writes in the dashboard. */
 import { afterAll, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { mail } from '../../../test/clients/mailer.ts'
-import { person } from '../../../test/clients/team-client.ts'
-import { tenantClient } from '../../../test/clients/tenant-client.ts'
-import { simulated, text, texter } from '../../../test/clients/texter.ts'
-import { watchTables } from '../../../test/expect/refusal.ts'
-import { type Reply, startTestService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import { mail } from '../../../../test/clients/mailer.ts'
+import { person } from '../../../../test/clients/team-client.ts'
+import { tenantClient } from '../../../../test/clients/tenant-client.ts'
+import { simulated, text, texter } from '../../../../test/clients/texter.ts'
+import { watchTables } from '../../../../test/expect/refusal.ts'
+import { type Reply, startTestService } from '../../../../test/service/service.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

@@ -1,30 +1,31 @@
 /** Routes with which a member sends one message: a test of a template, and a message that they wrote. */
-import { z } from 'zod'
-import type { Actor } from '../../audit/append.ts'
-import { givenId } from '../../ground/bounded-text.ts'
-import { type Channel, channels } from '../../ground/channel.ts'
-import { Failure } from '../../ground/errors.ts'
-import type { Draft } from '../../messages/draft.ts'
-import type { DraftEmails } from '../../messages/email/draft-emails.ts'
-import type { EmailDraft } from '../../messages/email/email-draft.ts'
-import { AcceptedEmail } from '../../messages/email/response-shapes.ts'
-import { maxMailboxLength, maxRecipients, SendEmail } from '../../messages/email/shapes.ts'
-import type { SendMessage } from '../../messages/send.ts'
-import type { DraftCaller } from '../../messages/sent-by.ts'
-import type { AcceptedMessage } from '../../messages/sent-message.ts'
-import { refusingOtherSends } from '../../messages/shapes.ts'
-import type { DraftSms } from '../../messages/sms/draft-sms.ts'
-import { AcceptedSms, assertMedia, SendSms } from '../../messages/sms/shapes.ts'
-import type { SmsDraft } from '../../messages/sms/sms-draft.ts'
-import { HandoverError } from '../../providers/handover.ts'
-import type { ManageTemplates } from '../../templates/manage.ts'
-import { maxVariableValues, VariablesShape } from '../../templates/variables.ts'
-import { validate } from '../read-request.ts'
-import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
-import { scopeOf } from './member-scope.ts'
-import type { MemberSender } from './member-sender.ts'
 
-const megabyte = 1_048_576
+import { z } from 'zod'
+import type { Actor } from '../../../journal/audit/append.ts'
+import { givenId } from '../../../platform/ground/bounded-text.ts'
+import { type Channel, channels } from '../../../platform/ground/channel.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import { megabyte } from '../../../platform/ground/units.ts'
+import { HandoverFault } from '../../../providers/handover.ts'
+import type { Draft } from '../../../sending/messages/draft.ts'
+import type { DraftEmails } from '../../../sending/messages/email/draft-emails.ts'
+import type { EmailDraft } from '../../../sending/messages/email/email-draft.ts'
+import { AcceptedEmail, maxMailboxLength, maxRecipients, SendEmail } from '../../../sending/messages/email/shapes.ts'
+import type { SendMessage } from '../../../sending/messages/send.ts'
+import type { DraftCaller } from '../../../sending/messages/sent-by.ts'
+import type { AcceptedMessage } from '../../../sending/messages/sent-message.ts'
+import { refusingOtherSends } from '../../../sending/messages/shapes.ts'
+import type { DraftSms } from '../../../sending/messages/sms/draft-sms.ts'
+import { AcceptedSms, assertMedia, SendSms } from '../../../sending/messages/sms/shapes.ts'
+import type { SmsDraft } from '../../../sending/messages/sms/sms-draft.ts'
+import type { ManageTemplates } from '../../../sending/templates/manage.ts'
+import { maxVariableValues, VariablesShape } from '../../../sending/templates/variables.ts'
+import { scopeOf, userActor } from '../actor.ts'
+import { validate } from '../read-request.ts'
+import { ok } from '../responses.ts'
+import { type DashboardRoute, defineRoute } from '../route.ts'
+import { bySession } from '../route-access.ts'
+import type { MemberSender } from './member-sender.ts'
 
 const address = z.string().min(1).max(maxMailboxLength)
 
@@ -59,7 +60,7 @@ type Needs = Channels & { templates: Pick<ManageTemplates, 'get'>; senderOf: Mem
 /** The fault of the provider, which a person wants to see. */
 const providerFault = (error: unknown): unknown => {
   const fault = error instanceof Failure ? error.cause : undefined
-  if (!(fault instanceof HandoverError)) return error
+  if (!(fault instanceof HandoverFault)) return error
   const { extra } = (error as Failure).detail
   return new Failure('PROVIDER_ERROR', { message: fault.message, cause: fault, logged: true, ...(extra && { extra }) })
 }
@@ -93,10 +94,10 @@ export const sendByMemberRoutes = (needs: Needs): DashboardRoute[] => {
   const sendAtOnce = makeSendAs(needs, 'sendAtOnce')
   const send = makeSendAs(needs, 'send')
   return [
-    defineDashboardRoute({
+    defineRoute({
       method: 'POST',
       path: '/api/internal/templates/test-send',
-      gate: 'requireWriteSession',
+      access: bySession('requireWriteSession'),
       body: TestSend,
       bounds: { values: maxVariableValues + 100 },
       responses: { 200: TestSent },
@@ -114,13 +115,13 @@ export const sendByMemberRoutes = (needs: Needs): DashboardRoute[] => {
         }
         const caller = await needs.senderOf(call.session, { tenantId })
         const sent = await sendAtOnce({ channel, caller, actor: userActor(call), body })
-        return { status: 200, body: { id: sent.id, status: sent.status } }
+        return ok({ id: sent.id, status: sent.status })
       },
     }),
-    defineDashboardRoute({
+    defineRoute({
       method: 'POST',
       path: '/api/internal/messages/send',
-      gate: 'requireDeveloperSession',
+      access: bySession('requireDeveloperSession'),
       body: Compose,
       bodyLimit: 10 * megabyte,
       bounds: { values: maxVariableValues + 1_000 },
@@ -128,7 +129,7 @@ export const sendByMemberRoutes = (needs: Needs): DashboardRoute[] => {
       handle: async (call) => {
         const { channel, environment, tenant_id: tenantId, ...body } = call.body
         const caller = await needs.senderOf(call.session, { environment, tenantId })
-        return { status: 200, body: await send({ channel, caller, actor: userActor(call), body }) }
+        return ok(await send({ channel, caller, actor: userActor(call), body }))
       },
     }),
   ]

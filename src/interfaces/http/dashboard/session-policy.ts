@@ -1,6 +1,9 @@
 import { z } from 'zod'
-import type { SessionPolicies } from '../../accounts/session-policy.ts'
-import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
+import type { SessionPolicies } from '../../../customers/accounts/session-policy.ts'
+import { userActor } from '../actor.ts'
+import { ok } from '../responses.ts'
+import { type DashboardRoute, defineRoute } from '../route.ts'
+import { bySession } from '../route-access.ts'
 
 const Limits = z.strictObject({
   max_session_age_hours: z.number().nullable(),
@@ -14,17 +17,17 @@ const PolicyBody = z.object({
 })
 
 export const sessionPolicyRoutes = ({ policies }: { policies: SessionPolicies }): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'GET',
     path: '/api/internal/org/session-policy',
-    gate: 'requireSession',
+    access: bySession('requireSession'),
     responses: { 200: Policy },
-    handle: async ({ session }) => ({ status: 200, body: await policies.read(session.orgId, session.userId) }),
+    handle: async ({ session }) => ok(await policies.read(session.orgId, session.userId)),
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'PATCH',
     path: '/api/internal/org/session-policy',
-    gate: 'requireOwnerSession',
+    access: bySession('requireOwnerSession'),
     body: PolicyBody,
     responses: { 200: Policy },
     handle: async (call) => {
@@ -34,7 +37,7 @@ export const sessionPolicyRoutes = ({ policies }: { policies: SessionPolicies })
         ...(body.max_sessions_per_user !== undefined && { max_sessions_per_user: body.max_sessions_per_user }),
       }
       const policy = await policies.change(session.orgId, session.userId, change, userActor(call))
-      return { status: 200, body: policy }
+      return ok(policy)
     },
   }),
 ]

@@ -1,21 +1,24 @@
 /** Sign-in with Google, GitHub and any OpenID Connect issuer: the redirect to the provider and the way back. */
+
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import type { Clock } from '../../ground/clock.ts'
-import type { Vault } from '../../ground/crypto.ts'
-import { Failure } from '../../ground/errors.ts'
-import type { Log } from '../../ground/log.ts'
-import type { ProviderSignIn } from '../../signin/provider-sign-in.ts'
+import type { ProviderSignIn } from '../../../people/signin/provider-sign-in.ts'
 import {
   type Checks,
   ProviderFault,
   type ProviderId,
   type SignInProvider,
-} from '../../signin/providers/sign-in-provider.ts'
-import { redirectPath } from '../../signin/shapes.ts'
+} from '../../../people/signin/providers/sign-in-provider.ts'
+import { redirectPath } from '../../../people/signin/shapes.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import type { Vault } from '../../../platform/ground/crypto.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import type { Log } from '../../../platform/ground/log.ts'
+import { activeOrgCookie, type Cookies, cookieOf, providerCookie } from '../cookies.ts'
+import { ok } from '../responses.ts'
+import { type DashboardRoute, defineRoute, type RouteResponse } from '../route.ts'
+import { bySession } from '../route-access.ts'
 import { fromOf, signedInCookies } from './auth.ts'
-import { activeOrgCookie, type Cookies, providerCookie } from './cookies.ts'
-import { type DashboardResponse, type DashboardRoute, defineDashboardRoute } from './dashboard-route.ts'
 
 export type ProviderNeeds = {
   clock: Clock
@@ -45,7 +48,7 @@ const random = (): string => randomBytes(32).toString('base64url')
 const text = z.string().max(8_000).optional()
 const Returned = z.object({ code: text, state: text, iss: text, error: text, error_description: text })
 
-const redirect = (location: string, cookies: string[]): DashboardResponse => ({
+const redirect = (location: string, cookies: string[]): RouteResponse => ({
   status: 302,
   headers: { location },
   cookies,
@@ -87,17 +90,17 @@ const routesOf = (id: ProviderId, needs: ProviderNeeds): DashboardRoute[] => {
   }
 
   /** Details go to the log only: the browser learns which kind of failure it was. */
-  const failed = (error: unknown): DashboardResponse => {
+  const failed = (error: unknown): RouteResponse => {
     if (!(error instanceof ProviderFault)) throw error
     log.warn({ err: error.cause, provider: id }, 'sign-in provider failed')
     return back(error.kind === 'denied' ? 'access_denied' : 'oauth_failed')
   }
 
   return [
-    defineDashboardRoute({
+    defineRoute({
       method: 'GET',
       path: `/api/auth/${id}`,
-      gate: 'public',
+      access: bySession('public'),
       query: z.object({ redirect_to: redirectPath }),
       responses: { 302: null },
       handle: async ({ query }) => {
@@ -111,22 +114,22 @@ const routesOf = (id: ProviderId, needs: ProviderNeeds): DashboardRoute[] => {
         }
       },
     }),
-    defineDashboardRoute({
+    defineRoute({
       method: 'GET',
       path: callback,
-      gate: 'public',
+      access: bySession('public'),
       query: Returned,
       responses: { 302: null },
       handle: async (call) => {
         const provider = configured()
-        const trip = trips.end(id, call.cookie(providerCookie))
+        const trip = trips.end(id, cookieOf(call.headers.cookie, providerCookie))
         if (!trip) return back('oauth_failed')
         const returned = new URL(`${baseUrl()}${callback}`)
         for (const [name, value] of Object.entries(call.query)) returned.searchParams.set(name, value)
         const checks: Checks = trip
         try {
           const identity = await provider.finish(returned, checks)
-          const details = { method: id, from: fromOf(call), activeOrg: call.cookie(activeOrgCookie) }
+          const details = { method: id, from: fromOf(call), activeOrg: cookieOf(call.headers.cookie, activeOrgCookie) }
           const done = await providerSignIn(identity, { ...details, redirectTo: trip.redirectTo })
           if (!done) return back('email_unverified')
           if ('ssoLoginUrl' in done) return back('sso_required')
@@ -142,11 +145,11 @@ const routesOf = (id: ProviderId, needs: ProviderNeeds): DashboardRoute[] => {
 
 export const providerRoutes = (needs: ProviderNeeds): DashboardRoute[] => [
   ...(['google', 'github', 'oidc'] as const).flatMap((id) => routesOf(id, needs)),
-  defineDashboardRoute({
+  defineRoute({
     method: 'GET',
     path: '/api/auth/providers',
-    gate: 'public',
+    access: bySession('public'),
     responses: { 200: z.strictObject({ data: z.array(z.strictObject({ id: z.string(), name: z.string() })) }) },
-    handle: async () => ({ status: 200, body: { data: needs.providers.map(({ id, name }) => ({ id, name })) } }),
+    handle: async () => ok({ data: needs.providers.map(({ id, name }) => ({ id, name })) }),
   }),
 ]

@@ -1,34 +1,39 @@
 /** /api/internal/org/sms-geo: the countries that an org may send text messages to. */
+
 import type { z } from 'zod'
-import type { OwnCountries, OwnSmsGeo } from '../../team/own-sms-geo.ts'
-import { PatchSmsGeo, SmsCountries } from '../../team/shapes.ts'
-import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
+import type { OwnCountries, OwnSmsGeo } from '../../../people/team/own-sms-geo.ts'
+import { PatchSmsGeo, SmsCountries } from '../../../people/team/shapes.ts'
+import { isoOrNull } from '../../../platform/ground/instant.ts'
+import { userActor } from '../actor.ts'
+import { ok } from '../responses.ts'
+import { type DashboardRoute, defineRoute } from '../route.ts'
+import { bySession } from '../route-access.ts'
 
 const show = ({ countries, updatedAt, updatedBy }: OwnCountries): z.output<typeof SmsCountries> => ({
   countries,
   configured: countries !== null,
-  updated_at: updatedAt?.toISOString() ?? null,
+  updated_at: isoOrNull(updatedAt),
   updated_by: updatedBy,
 })
 
 export const smsGeoRoutes = ({ smsGeo }: { smsGeo: OwnSmsGeo }): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'GET',
     path: '/api/internal/org/sms-geo',
-    gate: 'requireSession',
+    access: bySession('requireSession'),
     responses: { 200: SmsCountries },
-    handle: async ({ session }) => ({ status: 200, body: show(await smsGeo.read(session.orgId)) }),
+    handle: async ({ session }) => ok(show(await smsGeo.read(session.orgId))),
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'PATCH',
     path: '/api/internal/org/sms-geo',
-    gate: 'requireOwnerSession',
+    access: bySession('requireOwnerSession'),
     body: PatchSmsGeo,
     responses: { 200: SmsCountries },
     handle: async (call) => {
       // A body without the list is refused before.
       const { countries = null } = call.body
-      return { status: 200, body: show(await smsGeo.change(call.session.orgId, userActor(call), countries)) }
+      return ok(show(await smsGeo.change(call.session.orgId, userActor(call), countries)))
     },
   }),
 ]

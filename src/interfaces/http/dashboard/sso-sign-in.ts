@@ -1,34 +1,28 @@
 /** Sign-in through the identity provider of an org: /api/auth/saml and /api/auth/sso. */
+
 import { z } from 'zod'
-import type { SsoRequired } from '../../accounts/sso-enforcement.ts'
-import type { Db } from '../../db/pool.ts'
-import { lookupName } from '../../domains/name.ts'
-import type { Clock } from '../../ground/clock.ts'
-import type { Vault } from '../../ground/crypto.ts'
-import { Failure } from '../../ground/errors.ts'
-import type { Log } from '../../ground/log.ts'
-import { domainPart } from '../../ground/mailbox.ts'
-import type { SignedIn } from '../../signin/complete-sign-in.ts'
-import { redirectPath } from '../../signin/shapes.ts'
-import { addressBuckets, type Throttle, tooManyAttempts } from '../../signin/throttle.ts'
-import type { OidcSignIn } from '../../sso/oidc/oidc-sign-in.ts'
-import type { SamlKey } from '../../sso/saml/service-key.ts'
-import { serviceMetadata, serviceProviderOf } from '../../sso/saml/service-provider.ts'
-import type { SamlSignIn } from '../../sso/saml-sign-in.ts'
-import { SsoFault } from '../../sso/sign-in-to-org.ts'
-import {
-  findConnectionByDomain,
-  findConnectionBySlug,
-  type NamedConnection,
-  orgWithSlug,
-} from '../../sso/store/connection-rows.ts'
+import type { SsoRequired } from '../../../customers/accounts/sso-enforcement.ts'
+import type { SignedIn } from '../../../people/signin/complete-sign-in.ts'
+import { redirectPath } from '../../../people/signin/shapes.ts'
+import { addressBuckets, type Throttle, tooManyAttempts } from '../../../people/signin/throttle.ts'
+import type { FindConnection } from '../../../people/sso/find-connection.ts'
+import type { OidcSignIn } from '../../../people/sso/oidc/oidc-sign-in.ts'
+import type { SamlKey } from '../../../people/sso/saml/service-key.ts'
+import { serviceMetadata, serviceProviderOf } from '../../../people/sso/saml/service-provider.ts'
+import type { SamlSignIn } from '../../../people/sso/saml-sign-in.ts'
+import { SsoFault } from '../../../people/sso/sign-in-to-org.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import type { Vault } from '../../../platform/ground/crypto.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import type { Log } from '../../../platform/ground/log.ts'
+import { activeOrgCookie, type Cookies, cookieOf, providerCookie } from '../cookies.ts'
+import { type DashboardRoute, defineRoute, type RouteResponse } from '../route.ts'
+import { bySession } from '../route-access.ts'
 import { fromOf, signedInCookies } from './auth.ts'
-import { activeOrgCookie, type Cookies, providerCookie } from './cookies.ts'
-import { type DashboardResponse, type DashboardRoute, defineDashboardRoute } from './dashboard-route.ts'
 import { makeSsoTrips, tripSeconds } from './sso-trips.ts'
 
 export type SsoSignInNeeds = {
-  db: Db
+  connections: FindConnection
   clock: Clock
   log: Log
   vault: Vault
@@ -55,7 +49,7 @@ const ResponseForm = z.object({
   RelayState: z.string().max(responseBytes).optional(),
 })
 
-const redirect = (location: string, cookies: string[]): DashboardResponse => ({
+const redirect = (location: string, cookies: string[]): RouteResponse => ({
   status: 302,
   headers: { location },
   cookies,
@@ -63,18 +57,18 @@ const redirect = (location: string, cookies: string[]): DashboardResponse => ({
 
 const makeOutcomes = ({ log, cookies, throttle }: SsoSignInNeeds) => {
   const forget = (): string => cookies.clear(providerCookie)
-  const back = (error: string): DashboardResponse => redirect(`/login?error=${error}`, [forget()])
+  const back = (error: string): RouteResponse => redirect(`/login?error=${error}`, [forget()])
   return {
     back,
     limit: (address: string | null) =>
       throttle.require(tooManyAttempts, ...addressBuckets('sso', address, perMinute, 60_000)),
     /** The browser learns only that it failed. */
-    failed: (error: unknown): DashboardResponse => {
+    failed: (error: unknown): RouteResponse => {
       if (!(error instanceof SsoFault)) throw error
       log.warn({ reason: error.message }, 'single sign-on failed')
       return back('sso_failed')
     },
-    signedIn: (done: SignedIn | SsoRequired, orgId: string, redirectTo: string): DashboardResponse => {
+    signedIn: (done: SignedIn | SsoRequired, orgId: string, redirectTo: string): RouteResponse => {
       if ('ssoLoginUrl' in done) return back('sso_required')
       const active = cookies.set(activeOrgCookie, orgId, yearSeconds)
       return redirect(redirectTo, [...signedInCookies(cookies, done), active, forget()])
@@ -84,22 +78,12 @@ const makeOutcomes = ({ log, cookies, throttle }: SsoSignInNeeds) => {
 
 /** Both addresses start the protocol that the org has configured. */
 const startRoutes = (needs: SsoSignInNeeds): DashboardRoute[] => {
-  const { db, cookies, baseUrl, saml, oidc } = needs
+  const { connections, cookies, baseUrl, saml, oidc } = needs
   const { limit, failed } = makeOutcomes(needs)
   const trips = makeSsoTrips(needs)
 
-  const connectionFor = async ({ org, email }: z.output<typeof Start>): Promise<NamedConnection> => {
-    const domain = email === undefined ? '' : lookupName(domainPart(email))
-    const found =
-      org === undefined
-        ? await db.row(findConnectionByDomain, { domain: domain })
-        : await db.row(findConnectionBySlug, { slug: org })
-    if (!found) throw new SsoFault('not configured')
-    return found
-  }
-
-  const start = async (query: z.output<typeof Start>): Promise<DashboardResponse> => {
-    const connection = await connectionFor(query)
+  const start = async (query: z.output<typeof Start>): Promise<RouteResponse> => {
+    const connection = await connections.forSignIn(query)
     const trip = trips.begin(connection.protocol, connection.org_id, query.redirect_to)
     if (connection.protocol === 'saml') {
       const { url, requestId } = await saml.start(connection)
@@ -112,10 +96,10 @@ const startRoutes = (needs: SsoSignInNeeds): DashboardRoute[] => {
   }
 
   return ['/api/auth/saml/login', '/api/auth/sso/login'].map((path) =>
-    defineDashboardRoute({
+    defineRoute({
       method: 'GET',
       path,
-      gate: 'public',
+      access: bySession('public'),
       query: Start,
       responses: { 302: null },
       handle: async ({ query, address }) => {
@@ -127,29 +111,26 @@ const startRoutes = (needs: SsoSignInNeeds): DashboardRoute[] => {
 }
 
 const samlRoutes = (needs: SsoSignInNeeds): DashboardRoute[] => {
-  const { db, baseUrl, samlKey, saml } = needs
+  const { connections, baseUrl, samlKey, saml } = needs
   const { limit, failed, signedIn } = makeOutcomes(needs)
   const trips = makeSsoTrips(needs)
   return [
-    defineDashboardRoute({
+    defineRoute({
       method: 'GET',
       path: '/api/auth/saml/metadata',
-      gate: 'public',
+      access: bySession('public'),
       query: z.object({ org: slug.optional() }),
       responses: { 200: z.string() },
       handle: async ({ query: { org } }) => {
-        if (org !== undefined && !(await db.row(orgWithSlug, { slug: org }))) {
-          throw new Failure('NOT_FOUND')
-        }
+        if (org !== undefined && !(await connections.hasOrg(org))) throw new Failure('NOT_FOUND')
         const body = await serviceMetadata(serviceProviderOf(baseUrl(), org), await samlKey())
         return { status: 200, body, contentType: 'application/samlmetadata+xml' }
       },
     }),
-    defineDashboardRoute({
+    defineRoute({
       method: 'POST',
       path: '/api/auth/saml/acs',
-      gate: 'public',
-      fromOtherSites: true,
+      access: bySession('public', { fromOtherSites: true }),
       form: true,
       bodyLimit: responseBytes,
       query: z.object({ org: slug.optional() }),
@@ -157,7 +138,7 @@ const samlRoutes = (needs: SsoSignInNeeds): DashboardRoute[] => {
       responses: { 302: null },
       handle: async (call) => {
         await limit(call.address)
-        const trip = trips.open('saml', call.cookie(providerCookie))
+        const trip = trips.open('saml', cookieOf(call.headers.cookie, providerCookie))
         const request = trip?.requestId === undefined ? undefined : { ...trip, requestId: trip.requestId }
         const { SAMLResponse: samlResponse = '', RelayState } = call.body
         const org = call.query.org
@@ -178,15 +159,15 @@ const oidcRoute = (needs: SsoSignInNeeds): DashboardRoute => {
   const { baseUrl, oidc } = needs
   const { limit, back, failed, signedIn } = makeOutcomes(needs)
   const trips = makeSsoTrips(needs)
-  return defineDashboardRoute({
+  return defineRoute({
     method: 'GET',
     path: callbackPath,
-    gate: 'public',
+    access: bySession('public'),
     query: Returned,
     responses: { 302: null },
     handle: async (call) => {
       await limit(call.address)
-      const trip = trips.open('oidc', call.cookie(providerCookie))
+      const trip = trips.open('oidc', cookieOf(call.headers.cookie, providerCookie))
       if (!trip) return back('sso_failed')
       const url = new URL(`${baseUrl()}${callbackPath}`)
       for (const [name, value] of Object.entries(call.query)) if (value !== undefined) url.searchParams.set(name, value)

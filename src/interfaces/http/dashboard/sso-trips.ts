@@ -1,8 +1,8 @@
 /** What the browser carries to the identity provider of an org and back. It is sealed, so that nobody can make one. */
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import type { Clock } from '../../ground/clock.ts'
-import type { Vault } from '../../ground/crypto.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import type { Vault } from '../../../platform/ground/crypto.ts'
 
 export const tripSeconds = 600
 const sealContext = 'cookie service_oauth sso'

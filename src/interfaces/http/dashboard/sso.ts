@@ -1,12 +1,17 @@
 /** Settings of single sign-on: /api/internal/sso. */
+
 import { z } from 'zod'
-import { shownCertificate } from '../../sso/certificates.ts'
-import { type EmailDomains, txtNameOf, txtValueOf } from '../../sso/email-domains.ts'
-import type { ManageSso, SsoSettings } from '../../sso/manage-sso.ts'
-import { serviceProviderOf } from '../../sso/saml/service-provider.ts'
-import * as shapes from '../../sso/shapes.ts'
-import type { EmailDomainRow } from '../../sso/store/email-domain-rows.ts'
-import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
+import { shownCertificate } from '../../../people/sso/certificates.ts'
+import { type EmailDomains, txtNameOf, txtValueOf } from '../../../people/sso/email-domains.ts'
+import type { ManageSso, SsoSettings } from '../../../people/sso/manage-sso.ts'
+import { serviceProviderOf } from '../../../people/sso/saml/service-provider.ts'
+import * as shapes from '../../../people/sso/shapes.ts'
+import type { EmailDomainRow } from '../../../people/sso/store/email-domain-rows.ts'
+import { isoOrNull } from '../../../platform/ground/instant.ts'
+import { userActor } from '../actor.ts'
+import { ok } from '../responses.ts'
+import { type DashboardRoute, defineRoute } from '../route.ts'
+import { bySession } from '../route-access.ts'
 
 export type SsoRouteNeeds = { manage: ManageSso; domains: EmailDomains; baseUrl: () => string }
 
@@ -46,37 +51,34 @@ const shownSettings = (settings: SsoSettings, baseUrl: string) => {
     enforced,
     members_outside_domains: outsideDomains,
     tested: connection !== undefined && connection.tested_at !== null,
-    last_login_at: connection?.last_login_at?.toISOString() ?? null,
+    last_login_at: isoOrNull(connection?.last_login_at),
     updated_at: connection?.updated_at.toISOString() ?? null,
   }
 }
 
 const settingsRoutes = ({ manage, baseUrl }: SsoRouteNeeds): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'GET',
     path: '/api/internal/sso',
-    gate: 'requireSession',
+    access: bySession('requireSession'),
     responses: { 200: shapes.SsoResponse },
-    handle: async ({ session }) => ({
-      status: 200,
-      body: shownSettings(await manage.read(session.orgId), baseUrl()),
-    }),
+    handle: async ({ session }) => ok(shownSettings(await manage.read(session.orgId), baseUrl())),
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'PUT',
     path: '/api/internal/sso',
-    gate: 'requireOwnerSession',
+    access: bySession('requireOwnerSession'),
     body: shapes.SsoBody,
     responses: { 200: shapes.SsoResponse },
     handle: async (call) => {
       const settings = await manage.put(call.session.orgId, userActor(call), call.body)
-      return { status: 200, body: shownSettings(settings, baseUrl()) }
+      return ok(shownSettings(settings, baseUrl()))
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'DELETE',
     path: '/api/internal/sso',
-    gate: 'requireOwnerSession',
+    access: bySession('requireOwnerSession'),
     responses: { 204: null },
     handle: async (call) => {
       await manage.remove(call.session.orgId, userActor(call))
@@ -86,10 +88,10 @@ const settingsRoutes = ({ manage, baseUrl }: SsoRouteNeeds): DashboardRoute[] =>
 ]
 
 const domainRoutes = ({ domains }: SsoRouteNeeds): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/internal/sso/domains',
-    gate: 'requireOwnerSession',
+    access: bySession('requireOwnerSession'),
     body: shapes.DomainBody,
     responses: { 200: shapes.EmailDomain, 201: shapes.EmailDomain },
     handle: async (call) => {
@@ -97,21 +99,19 @@ const domainRoutes = ({ domains }: SsoRouteNeeds): DashboardRoute[] => [
       return { status: isNew ? 201 : 200, body: shownDomain(row) }
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/internal/sso/domains/verify',
-    gate: 'requireOwnerSession',
+    access: bySession('requireOwnerSession'),
     body: shapes.DomainBody,
     responses: { 200: shapes.EmailDomain },
-    handle: async (call) => ({
-      status: 200,
-      body: shownDomain(await domains.verify(call.session.orgId, userActor(call), call.body.domain)),
-    }),
+    handle: async (call) =>
+      ok(shownDomain(await domains.verify(call.session.orgId, userActor(call), call.body.domain))),
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'DELETE',
     path: '/api/internal/sso/domains',
-    gate: 'requireOwnerSession',
+    access: bySession('requireOwnerSession'),
     query: z.object({ domain: z.string().min(1).max(255) }),
     responses: { 204: null },
     handle: async (call) => {

@@ -1,7 +1,11 @@
 /** /api/internal/status: which parts of the service work, now and over the last 30 days. */
+
 import { z } from 'zod'
-import type { Health, PartStatus } from '../../health/watch-parts.ts'
-import { type DashboardRoute, defineDashboardRoute } from './dashboard-route.ts'
+import { isoOrNull } from '../../../platform/ground/instant.ts'
+import type { Health, PartStatus } from '../../../reports/health/watch-parts.ts'
+import { ok } from '../responses.ts'
+import { type DashboardRoute, defineRoute } from '../route.ts'
+import { bySession } from '../route-access.ts'
 
 const figures = { minutes: z.number(), up_percent: z.number().min(0).max(100).nullable() }
 
@@ -27,7 +31,7 @@ const percent = (up: number, minutes: number): number | null =>
 const shownPart = ({ part, state, checkedAt, minutes, up, days }: PartStatus) => ({
   part,
   state,
-  checked_at: checkedAt?.toISOString() ?? null,
+  checked_at: isoOrNull(checkedAt),
   last_30_days: {
     minutes,
     up_percent: percent(up, minutes),
@@ -41,14 +45,14 @@ const stateOf = (parts: PartStatus[]): 'up' | 'down' | 'unknown' => {
 }
 
 export const statusRoutes = ({ health }: { health: Pick<Health, 'read'> }): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'GET',
     path: '/api/internal/status',
-    gate: 'requireSession',
+    access: bySession('requireSession'),
     responses: { 200: Status },
     handle: async () => {
       const parts = await health.read()
-      return { status: 200, body: { state: stateOf(parts), parts: parts.map(shownPart) } }
+      return ok({ state: stateOf(parts), parts: parts.map(shownPart) })
     },
   }),
 ]

@@ -1,15 +1,11 @@
 /** /api/internal/team: members and invitations. */
+
 import type { z } from 'zod'
-import { stepUpRequired } from '../../accounts/sso-enforcement.ts'
-import type { Db } from '../../db/pool.ts'
-import type { Clock } from '../../ground/clock.ts'
-import { keysetOf } from '../../ground/cursor.ts'
-import { Failure } from '../../ground/errors.ts'
-import { isId } from '../../ground/ids.ts'
-import type { AnswerInvitation } from '../../team/answer-invitation.ts'
-import type { LeaveTeam } from '../../team/leave-team.ts'
-import type { ManageInvitations } from '../../team/manage-invitations.ts'
-import type { ManageTeam } from '../../team/manage-team.ts'
+import { stepUpRequired } from '../../../customers/accounts/sso-enforcement.ts'
+import type { AnswerInvitation } from '../../../people/team/answer-invitation.ts'
+import type { LeaveTeam } from '../../../people/team/end-membership.ts'
+import type { ManageInvitations } from '../../../people/team/manage-invitations.ts'
+import type { ListTeam, ManageTeam } from '../../../people/team/manage-team.ts'
 import {
   ById,
   ByToken,
@@ -24,17 +20,23 @@ import {
   Member,
   ReceivedInvitation,
   RepeatInvitation,
-} from '../../team/shapes.ts'
-import { type InvitationRow, listInvitations } from '../../team/store/invitation-rows.ts'
-import { listTeam, type TeamMemberRow } from '../../team/store/team-rows.ts'
-import { page } from '../page.ts'
-import { activeOrgCookie, type Cookies, sessionCookie } from './cookies.ts'
-import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
+} from '../../../people/team/shapes.ts'
+import type { InvitationRow } from '../../../people/team/store/invitation-rows.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import { isId } from '../../../platform/ground/ids.ts'
+import { userActor } from '../actor.ts'
+import { activeOrgCookie, type Cookies, cookieOf, sessionCookie } from '../cookies.ts'
+import { created, listed, ok } from '../responses.ts'
+import { type DashboardRoute, defineRoute } from '../route.ts'
+import { bySession } from '../route-access.ts'
+import { shownAs } from '../shown-resource.ts'
 import { listOf, listQuery } from './list-query.ts'
+import { memberRoutes } from './member-routes.ts'
 import { activeOrg } from './orgs.ts'
 
 export type TeamRouteNeeds = {
-  db: Db
+  list: ListTeam
   clock: Clock
   members: ManageTeam
   leave: LeaveTeam
@@ -43,20 +45,7 @@ export type TeamRouteNeeds = {
   cookies: Cookies
 }
 
-const shownMember = (row: TeamMemberRow): z.output<typeof Member> => ({
-  id: row.id,
-  user_id: row.user_id,
-  email: row.email,
-  name: row.name,
-  role: row.role,
-  primary_owner: row.primary_owner,
-  two_factor_enabled: row.two_factor_enabled,
-  source: row.source,
-  sso_exempt: row.sso_exempt,
-  sso_access: row.sso_access,
-  created_at: row.created_at.toISOString(),
-  last_active_at: row.last_active_at?.toISOString() ?? null,
-})
+const memberResource = { kind: 'membership', item: Member, show: shownAs(Member) } as const
 
 /** Never shows the token, which the service does not have. */
 const shownInvitation = (row: InvitationRow, now: Date): z.output<typeof Invitation> => ({
@@ -70,59 +59,54 @@ const shownInvitation = (row: InvitationRow, now: Date): z.output<typeof Invitat
   expires_at: row.expires_at.toISOString(),
 })
 
-const memberRoutes = ({ db, members }: TeamRouteNeeds): DashboardRoute[] => [
-  defineDashboardRoute({
-    method: 'GET',
+const membershipRoutes = ({ list, members }: TeamRouteNeeds): DashboardRoute[] => [
+  memberRoutes(memberResource).list({
     path: '/api/internal/team/members',
-    gate: 'requireSession',
+    access: bySession('requireSession'),
     query: listQuery(),
-    responses: { 200: listOf(Member) },
-    handle: async ({ session, query }) => {
-      const rows = await db.rows(listTeam, { orgId: session.orgId, ...keysetOf(query) })
-      return { status: 200, body: page(rows, query.limit, shownMember) }
-    },
+    action: ({ orgId }, query) => list.members(orgId, query),
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'PATCH',
     path: '/api/internal/team/members',
-    gate: 'requireOwnerSession',
+    access: bySession('requireOwnerSession'),
     body: ChangeMember,
     responses: { 200: Member },
     handle: async (call) => {
       const member = await members.change(call.session.orgId, userActor(call), call.body)
-      return { status: 200, body: shownMember(member) }
+      return ok(memberResource.show(member))
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'DELETE',
     path: '/api/internal/team/members',
-    gate: 'requireOwnerSession',
+    access: bySession('requireOwnerSession'),
     query: ById,
     responses: { 200: DeletedRow },
     handle: async (call) => {
       await members.remove(call.session.orgId, userActor(call), call.query.id)
-      return { status: 200, body: { deleted: true, id: call.query.id } }
+      return ok({ deleted: true, id: call.query.id })
     },
   }),
 ]
 
 /** A member may leave an org that is closed to their session too. The session must be theirs, or one of that org. */
 const leaveRoutes = ({ leave, cookies }: TeamRouteNeeds): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'DELETE',
     path: '/api/internal/team/membership',
-    gate: 'requireUserSession',
+    access: bySession('requireUserSession'),
     query: LeftOrg,
     responses: { 200: LeftTeam },
     handle: async (call) => {
       const { ownFactors, ssoOrgId } = call.session
       // A remembered org that the user does not belong to must not become another one of theirs.
-      const orgId = call.query.org_id ?? call.cookie(activeOrgCookie) ?? call.session.orgId
+      const orgId = call.query.org_id ?? cookieOf(call.headers.cookie, activeOrgCookie) ?? call.session.orgId
       if (orgId === null || !isId('org', orgId)) throw new Failure('NOT_FOUND')
       if (!ownFactors && orgId !== ssoOrgId) throw stepUpRequired()
       await leave(orgId, userActor(call))
       const cleared = [
-        ...(call.cookie(activeOrgCookie) === orgId ? [cookies.clear(activeOrgCookie)] : []),
+        ...(cookieOf(call.headers.cookie, activeOrgCookie) === orgId ? [cookies.clear(activeOrgCookie)] : []),
         // The sessions that the identity provider of the org opened have ended.
         ...(ssoOrgId === orgId ? [cookies.clear(sessionCookie)] : []),
       ]
@@ -131,59 +115,59 @@ const leaveRoutes = ({ leave, cookies }: TeamRouteNeeds): DashboardRoute[] => [
   }),
 ]
 
-const invitationRoutes = ({ db, clock, invitations }: TeamRouteNeeds): DashboardRoute[] => [
-  defineDashboardRoute({
+const invitationRoutes = ({ list, clock, invitations }: TeamRouteNeeds): DashboardRoute[] => [
+  defineRoute({
     method: 'GET',
     path: '/api/internal/team/invite',
-    gate: 'requireSession',
+    access: bySession('requireSession'),
     query: listQuery(),
     responses: { 200: listOf(Invitation) },
     handle: async ({ session, query }) => {
-      const rows = await db.rows(listInvitations, { orgId: session.orgId, ...keysetOf(query) })
-      return { status: 200, body: page(rows, query.limit, (row) => shownInvitation(row, clock.now())) }
+      const rows = await list.invitations(session.orgId, query)
+      return listed(rows, query.limit, (row) => shownInvitation(row, clock.now()))
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/internal/team/invite',
-    gate: 'requireOwnerSession',
+    access: bySession('requireOwnerSession'),
     body: InviteMember,
     responses: { 201: Invitation },
     handle: async (call) => {
       const invitation = await invitations.invite(call.session.orgId, userActor(call), call.body)
-      return { status: 201, body: shownInvitation(invitation, clock.now()) }
+      return created(shownInvitation(invitation, clock.now()))
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'PATCH',
     path: '/api/internal/team/invite',
-    gate: 'requireOwnerSession',
+    access: bySession('requireOwnerSession'),
     body: RepeatInvitation,
     responses: { 200: Invitation },
     handle: async (call) => {
       const invitation = await invitations.resend(call.session.orgId, userActor(call), call.body.id)
-      return { status: 200, body: shownInvitation(invitation, clock.now()) }
+      return ok(shownInvitation(invitation, clock.now()))
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'DELETE',
     path: '/api/internal/team/invite',
-    gate: 'requireOwnerSession',
+    access: bySession('requireOwnerSession'),
     query: ById,
     responses: { 200: DeletedRow },
     handle: async (call) => {
       await invitations.revoke(call.session.orgId, userActor(call), call.query.id)
-      return { status: 200, body: { deleted: true, id: call.query.id } }
+      return ok({ deleted: true, id: call.query.id })
     },
   }),
 ]
 
 /** Routes of the invited person, who does not belong to the org yet. */
 const answerRoutes = ({ answer, cookies }: TeamRouteNeeds): DashboardRoute[] => [
-  defineDashboardRoute({
+  defineRoute({
     method: 'GET',
     path: '/api/auth/invitation',
-    gate: 'public',
+    access: bySession('public'),
     query: ByToken,
     responses: { 200: ReceivedInvitation },
     handle: async ({ query }) => {
@@ -196,13 +180,13 @@ const answerRoutes = ({ answer, cookies }: TeamRouteNeeds): DashboardRoute[] => 
         expires_at: found.expires_at.toISOString(),
         account_exists: found.account_exists,
       }
-      return { status: 200, body }
+      return ok(body)
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/internal/team/accept',
-    gate: 'requireUserSession',
+    access: bySession('requireUserSession'),
     body: ByToken,
     responses: { 200: JoinedOrg },
     handle: async (call) => {
@@ -211,21 +195,21 @@ const answerRoutes = ({ answer, cookies }: TeamRouteNeeds): DashboardRoute[] => 
       return { status: 200, body, cookies: [activeOrg(cookies, orgId)] }
     },
   }),
-  defineDashboardRoute({
+  defineRoute({
     method: 'POST',
     path: '/api/internal/team/decline',
-    gate: 'requireUserSession',
+    access: bySession('requireUserSession'),
     body: ByToken,
     responses: { 200: DeclinedInvitation },
     handle: async (call) => {
       const { id } = await answer.decline(userActor(call), call.body.token)
-      return { status: 200, body: { declined: true, id } }
+      return ok({ declined: true, id })
     },
   }),
 ]
 
 export const teamRoutes = (needs: TeamRouteNeeds): DashboardRoute[] => [
-  ...memberRoutes(needs),
+  ...membershipRoutes(needs),
   ...leaveRoutes(needs),
   ...invitationRoutes(needs),
   ...answerRoutes(needs),

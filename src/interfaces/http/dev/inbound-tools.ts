@@ -1,13 +1,13 @@
 /** Development tools that deliver text messages and emails as a provider does. */
-import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import type { Clock } from '../../ground/clock.ts'
-import { Failure } from '../../ground/errors.ts'
-import type { ReceivedEmail, TakeEmail } from '../../inbound/take-email.ts'
-import type { TakeSms } from '../../inbound/take-sms.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import type { ReceivedEmail, TakeEmail } from '../../../sending/inbound/take-email.ts'
+import type { TakeSms } from '../../../sending/inbound/take-sms.ts'
 import type { MailParser } from '../../submission/mail-parser.ts'
 import { receivedEmailOf } from '../../submission/received-email.ts'
-import { bodyOf } from './dev-body.ts'
+import type { Route } from '../route.ts'
+import { devPost } from './dev-route.ts'
 
 const text = (most: number) => z.string().max(most)
 const address = text(320)
@@ -40,19 +40,15 @@ const InboundEmailBody = z.union([
 
 export type InboundToolNeeds = { clock: Clock; takeSms: TakeSms; takeEmail: TakeEmail; parser: MailParser }
 
-export const registerInboundTools = (
-  dev: FastifyInstance,
-  { clock, takeSms, takeEmail, parser }: InboundToolNeeds,
-): void => {
-  dev.post('/inbound-sms', async (request) => {
-    const { provider_message_id: id = null, media_url: mediaUrl, ...message } = await bodyOf(InboundSmsBody, request)
+export const inboundTools = ({ clock, takeSms, takeEmail, parser }: InboundToolNeeds): Route[] => [
+  devPost('/inbound-sms', InboundSmsBody, async (given) => {
+    const { provider_message_id: id = null, media_url: mediaUrl, ...message } = given
     const taken = await takeSms({ ...message, provider: 'dev', id, mediaUrl, at: clock.now() })
     if (taken.status === 'unknown number') throw new Failure('NOT_FOUND')
     return taken.status === 'stored' ? taken : { ...taken, id: null, kind: null, keyword: null }
-  })
+  }),
 
-  dev.post('/inbound-email', async (request) => {
-    const given = await bodyOf(InboundEmailBody, request)
+  devPost('/inbound-email', InboundEmailBody, async (given) => {
     const arrival = { provider: 'dev', spamVerdict: null, at: clock.now() }
     let email: ReceivedEmail
     if ('raw' in given) {
@@ -66,5 +62,5 @@ export const registerInboundTools = (
     const taken = await takeEmail(email)
     if (taken === 'unknown domain') throw new Failure('NOT_FOUND')
     return { status: taken.length > 0 ? 'stored' : 'repeated', id: taken[0] ?? null, ids: taken }
-  })
-}
+  }),
+]

@@ -1,11 +1,11 @@
 /** Finds the caller of a request by its API key or OAuth token. */
 import type { FastifyRequest } from 'fastify'
-import type { Admission, Rate } from '../admission/admit.ts'
-import { Failure } from '../ground/errors.ts'
-import { andThen, type MaybePromise, orElse } from '../ground/maybe-promise.ts'
-import type { Caller } from '../keys/caller.ts'
-import { callerAddress, type ProxyTrust } from './caller-address.ts'
-import { currentSelfCall } from './self-call.ts'
+import type { Admission, Rate } from '../../../customers/admission/admit.ts'
+import type { Caller } from '../../../customers/keys/caller.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import { andThen, type MaybePromise, orElse } from '../../../platform/ground/maybe-promise.ts'
+import { callerAddress, type ProxyTrust } from '../caller-address.ts'
+import { currentSelfCall } from '../self-call.ts'
 
 const bearer = /^Bearer +(\S+) *$/i
 

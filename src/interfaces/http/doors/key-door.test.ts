@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { gatedProbe, scopeProbes, senderProbe } from '../../test/service/probes.ts'
-import { type Reply, startTestService, type TestService } from '../../test/service/service.ts'
-import { mintKey } from '../keys/key-secret.ts'
-import { scopes } from '../keys/scopes.ts'
-import type { CreatedOrg } from '../operator/create-org.ts'
+import { gatedProbe, scopeProbes, senderProbe } from '../../../../test/service/probes.ts'
+import { type Reply, startTestService, type TestService } from '../../../../test/service/service.ts'
+import type { CreatedOrg } from '../../../app/operator/create-org.ts'
+import { mintKey } from '../../../customers/keys/key-secret.ts'
+import { scopes } from '../../../customers/keys/scopes.ts'
 
 let reached = 0
 let t: TestService

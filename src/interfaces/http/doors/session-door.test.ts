@@ -1,15 +1,16 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { addMember, addPerson, askWith, memberCookie, signIn } from '../../../test/clients/people.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { defineDashboardRoute } from './dashboard-route.ts'
-import { listQuery } from './list-query.ts'
+import { addMember, addPerson, askWith, memberCookie, signIn } from '../../../../test/clients/people.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { listQuery } from '../dashboard/list-query.ts'
+import { defineRoute } from '../route.ts'
+import { bySession } from '../route-access.ts'
 
 const handled: unknown[] = []
-const change = defineDashboardRoute({
+const change = defineRoute({
   method: 'POST',
   path: '/api/internal/probe',
-  gate: 'requireDeveloperSession',
+  access: bySession('requireDeveloperSession'),
   body: z.object({ name: z.string().max(10) }),
   responses: { 200: z.strictObject({ org_id: z.string(), role: z.string() }) },
   handle: async ({ session, body }) => {
@@ -17,19 +18,19 @@ const change = defineDashboardRoute({
     return { status: 200, body: { org_id: session.orgId, role: session.role } }
   },
 })
-const patch = defineDashboardRoute({
+const patch = defineRoute({
   method: 'PATCH',
   path: '/api/internal/probe/{id}',
-  gate: 'requireOwnerSession',
+  access: bySession('requireOwnerSession'),
   params: { id: 'session' },
   body: z.object({ name: z.string().max(10).optional() }),
   responses: { 204: null },
   handle: async () => ({ status: 204 }),
 })
-const list = defineDashboardRoute({
+const list = defineRoute({
   method: 'GET',
   path: '/api/internal/probe',
-  gate: 'requireSession',
+  access: bySession('requireSession'),
   query: listQuery({ fallback: 50, max: 100 }),
   responses: { 200: z.strictObject({ limit: z.number() }) },
   handle: async ({ query }) => ({ status: 200, body: { limit: query.limit } }),

@@ -1,7 +1,7 @@
 /** Calls a tool: one request to the service's own API, which applies every rule, limit and check. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { type Code, envelope, Failure, malformed } from '../../ground/errors.ts'
-import { isIdempotencyKey } from '../../idempotency/key.ts'
+import { type Code, envelope, Failure, malformed } from '../../../platform/ground/errors.ts'
+import { isIdempotencyKey } from '../../../platform/idempotency/key.ts'
 import { pathParameters, queryFields } from './tool-schema.ts'
 import type { McpTool } from './tools.ts'
 

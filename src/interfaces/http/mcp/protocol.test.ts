@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
-import { callTool, rpc } from '../../../test/clients/mcp-client.ts'
-import { type Ask, startTestService, testService } from '../../../test/service/service.ts'
+import { callTool, rpc } from '../../../../test/clients/mcp-client.ts'
+import { type Ask, startTestService, testService } from '../../../../test/service/service.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

@@ -1,13 +1,13 @@
 /** The input schema of a tool: one flat object with the path parameter, the query and the body of its route. */
 import type { z } from 'zod'
-import { idPattern } from '../../ground/ids.ts'
+import { idPattern } from '../../../platform/ground/ids.ts'
 import { type JsonSchema, standaloneRequest } from '../openapi/shapes.ts'
-import type { Route } from '../route.ts'
+import type { PublicRoute } from '../route.ts'
 
 type ObjectSchema = { properties: Record<string, JsonSchema>; required: string[] }
 
 /** The parameters of a path other than `id` keep their names. */
-export const pathParameters = ({ path }: Pick<Route, 'path'>): string[] =>
+export const pathParameters = ({ path }: Pick<PublicRoute, 'path'>): string[] =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string)
 
 /** Examples and titles make the list of tools several times longer and say nothing that the descriptions do not. */
@@ -66,9 +66,9 @@ const idempotencyKey = {
 }
 
 /** The names of the arguments that are sent in the query. */
-export const queryFields = ({ query }: Route): Set<string> => new Set(Object.keys(fieldsOf(query).properties))
+export const queryFields = ({ query }: PublicRoute): Set<string> => new Set(Object.keys(fieldsOf(query).properties))
 
-export const toolSchema = (route: Route): { type: 'object'; [key: string]: unknown } => {
+export const toolSchema = (route: PublicRoute): { type: 'object'; [key: string]: unknown } => {
   const query = fieldsOf(route.query)
   // The fields of a change are sent in its body, except where the query takes the same ones.
   const body =

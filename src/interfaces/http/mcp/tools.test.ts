@@ -1,10 +1,10 @@
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv-provider.js'
 import { afterAll, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { callTool, connectClient, rpc } from '../../../test/clients/mcp-client.ts'
-import { getTokens } from '../../../test/clients/oauth-client.ts'
-import { person } from '../../../test/clients/team-client.ts'
-import { startTestService } from '../../../test/service/service.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import { callTool, connectClient, rpc } from '../../../../test/clients/mcp-client.ts'
+import { getTokens } from '../../../../test/clients/oauth-client.ts'
+import { person } from '../../../../test/clients/team-client.ts'
+import { startTestService } from '../../../../test/service/service.ts'
 import { offers } from './tools.ts'
 
 const t = await startTestService()

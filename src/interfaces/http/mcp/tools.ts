@@ -1,6 +1,6 @@
 /** The tools of the tool protocol: which operations of the API they offer, and what a client should know about each. */
-import type { ScopeName } from '../../keys/scopes.ts'
-import type { Route } from '../route.ts'
+import type { ScopeName } from '../../../customers/keys/scopes.ts'
+import type { PublicRoute } from '../route.ts'
 import { toolSchema } from './tool-schema.ts'
 import { toolTexts } from './tool-texts.ts'
 
@@ -68,7 +68,7 @@ export const offers: Record<string, Offer> = {
 
 export type McpTool = {
   name: string
-  route: Route
+  route: PublicRoute
   scopes: readonly ScopeName[]
   /** As `tools/list` shows it. */
   shown: () => ShownTool
@@ -98,7 +98,7 @@ const descriptionOf = (name: string, { warning }: Offer): string => {
   return [text.does, text.when, text.returns, warning].filter(Boolean).join(' ')
 }
 
-const show = (name: string, route: Route, offer: Offer): ShownTool => ({
+const show = (name: string, route: PublicRoute, offer: Offer): ShownTool => ({
   name,
   title: route.summary,
   description: descriptionOf(name, offer),
@@ -115,12 +115,12 @@ const once = <T>(make: () => T): (() => T) => {
   }
 }
 
-export const makeMcpTools = (routes: readonly Route[]): Map<string, McpTool> => {
+export const makeMcpTools = (routes: readonly PublicRoute[]): Map<string, McpTool> => {
   const byOperation = new Map(routes.map((route) => [route.operationId, route]))
   const tools = Object.entries(offers).map(([name, offer]): [string, McpTool] => {
     const route = byOperation.get(offer.operation)
     if (!route) throw new Error(`The tool ${name} offers ${offer.operation}, which is not an operation.`)
-    const scopes = typeof route.scope === 'string' ? [route.scope] : route.scope
+    const scopes = typeof route.access.scope === 'string' ? [route.access.scope] : route.access.scope
     return [name, { name, route, scopes, shown: once(() => show(name, route, offer)) }]
   })
   return new Map(tools)

@@ -1,5 +1,5 @@
 /** The documents from which a client learns where to register and how to ask for a token (RFC 8414, RFC 9728). */
-import { grantableScopes } from '../../oauth/grantable.ts'
+import { grantableScopes } from '../../../people/oauth/grantable.ts'
 
 export const authorizationServer = (baseUrl: string) => ({
   issuer: baseUrl,

@@ -1,5 +1,5 @@
 /** Types for the parts of an OpenAPI 3.1 document that the API description uses. */
-import type { Code } from '../../ground/errors.ts'
+import type { Code } from '../../../platform/ground/errors.ts'
 import type { Method } from '../route.ts'
 import type { JsonSchema } from './shapes.ts'
 

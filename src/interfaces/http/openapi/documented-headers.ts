@@ -2,7 +2,7 @@
 import type { HeaderObject, Parameter } from './document.ts'
 import type { JsonSchema } from './shapes.ts'
 
-export const text = (extra: JsonSchema = {}): JsonSchema => ({ type: 'string', ...extra })
+const text = (extra: JsonSchema = {}): JsonSchema => ({ type: 'string', ...extra })
 const whole = (extra: JsonSchema = {}): JsonSchema => ({ type: 'integer', minimum: 0, ...extra })
 
 export const rateHeaders: Record<string, HeaderObject> = {

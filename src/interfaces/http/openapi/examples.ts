@@ -1,6 +1,6 @@
 /** Examples in the API description. */
 import { z } from 'zod'
-import { type IdKind, prefixes } from '../../ground/ids.ts'
+import { type IdKind, prefixes } from '../../../platform/ground/ids.ts'
 import type { Example } from './document.ts'
 
 const nouns: Partial<Record<IdKind, string>> = { key: 'API key', ipPool: 'IP pool', inboundSms: 'inbound message' }

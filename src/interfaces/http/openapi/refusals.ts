@@ -1,7 +1,7 @@
 /** The error responses of a route in the API description. */
 import { z } from 'zod'
-import { type Code, catalogue, type ErrorType, statusOf, typeOf } from '../../ground/errors.ts'
-import type { Route } from '../route.ts'
+import { type Code, catalogue, type ErrorType, statusOf, typeOf } from '../../../platform/ground/errors.ts'
+import type { PublicRoute } from '../route.ts'
 import { type Example, type Reference, type ResponseObject, referTo, referToAll } from './document.ts'
 import { rateHeaders } from './documented-headers.ts'
 import { statusTexts } from './prose.ts'
@@ -46,7 +46,7 @@ export const ErrorBody = z
   })
   .meta({ id: 'Error' })
 
-const hasCursor = ({ query }: Route): boolean => query instanceof z.ZodObject && 'cursor' in query.shape
+const hasCursor = ({ query }: PublicRoute): boolean => query instanceof z.ZodObject && 'cursor' in query.shape
 
 /** Codes that any route can return before its own rules are checked. */
 const admissionCodes: readonly Code[] = [
@@ -66,8 +66,8 @@ const admissionCodes: readonly Code[] = [
 ]
 
 /** Every code that the route can return, without duplicates. Codes specific to the route come first. */
-export const codesOf = (route: Route): Code[] => {
-  const { method, body, query, idempotent, params = {}, forbiddenKeys = {}, errors = [] } = route
+export const codesOf = (route: PublicRoute): Code[] => {
+  const { method, body, query, idempotent, params = {}, access, errors = [] } = route
   const codes: Code[] = []
   if (body || query || idempotent) codes.push('VALIDATION_ERROR')
   if (method === 'PATCH' && body) codes.push('NO_FIELDS')
@@ -75,7 +75,7 @@ export const codesOf = (route: Route): Code[] => {
   // The type and size of a body are checked even if the route does not use a body.
   if (method !== 'GET') codes.push('PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE')
   if (Object.keys(params).length > 0) codes.push('NOT_FOUND')
-  codes.push(...errors, ...Object.values(forbiddenKeys))
+  codes.push(...errors, ...Object.values(access.forbiddenKeys ?? {}))
   if (idempotent) codes.push('IDEMPOTENCY_MISMATCH', 'IDEMPOTENCY_IN_FLIGHT')
   codes.push(...admissionCodes, 'INTERNAL_ERROR', 'UNAVAILABLE')
   return [...new Set(codes)]
@@ -110,7 +110,7 @@ export const errorResponse = (status: number, codes: Code[]): ResponseObject => 
   }
 }
 
-export const errorResponses = (route: Route): Record<string, ResponseObject | Reference> => {
+export const errorResponses = (route: PublicRoute): Record<string, ResponseObject | Reference> => {
   const byStatus = Map.groupBy(codesOf(route), statusOf)
   const rows = [...byStatus].map(([status, codes]) => {
     const name = codes.length === 1 ? sharedErrors[codes[0] as Code] : undefined

@@ -1,7 +1,7 @@
 /** Converts Zod schemas to JSON Schema. Named schemas become components, and every use of one is a reference to it. */
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import { runAtOnce, type Steps } from '../../ground/event-loop-turns.ts'
+import { runAtOnce, type Steps } from '../../../platform/ground/event-loop-turns.ts'
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema
 

@@ -1,9 +1,9 @@
 /** POST /api/billing/callback: the signed events of the payment provider. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { TakeCallback } from '../../billing/take-callback.ts'
-import { unavailable } from '../../db/refuse-in-outage.ts'
-import { withRequestId } from '../../ground/request-context.ts'
-import { BadSignature } from '../../providers/bad-signature.ts'
+import type { TakeCallback } from '../../../people/billing/take-callback.ts'
+import { unavailable } from '../../../platform/db/refuse-in-outage.ts'
+import { withRequestId } from '../../../platform/ground/request-context.ts'
+import { SignatureFault } from '../../../providers/bad-signature.ts'
 import { type IntakeNeeds, makeCountSource, notProcessed } from './intake.ts'
 
 const bodyLimit = 1_048_576
@@ -23,10 +23,10 @@ export const registerBillingCallback = (app: FastifyInstance, needs: Needs): voi
   const take = async (request: FastifyRequest): Promise<{ status: string } | 'not signed'> => {
     try {
       const body = (request.body as Buffer | undefined) ?? Buffer.alloc(0)
-      if (!takeCallback) throw new BadSignature('no payment provider is configured')
+      if (!takeCallback) throw new SignatureFault('no payment provider is configured')
       return { status: await takeCallback(body, signatureOf(request)) }
     } catch (error) {
-      if (error instanceof BadSignature) {
+      if (error instanceof SignatureFault) {
         log.warn({ reason: error.message, request_id: request.id }, 'payment callback has an invalid signature')
         await count({ name: 'billing' }, request)
         return 'not signed'

@@ -2,13 +2,13 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, describe, expect, test, vi } from 'vitest'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { makeSns, sesEvent, topic } from '../../../test/servers/sns.ts'
-import { startTestService, testService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
-import { postOf } from '../../messages/harness.ts'
-import { selfSigned } from '../../providers/email/harness.ts'
-import { SnsNotFound } from '../../providers/email/sns.ts'
+import { postOf } from '../../../../test/clients/post-client.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { selfSigned } from '../../../../test/providers/email.ts'
+import { makeSns, sesEvent, topic } from '../../../../test/servers/sns.ts'
+import { startTestService, testService } from '../../../../test/service/service.ts'
+import { newId } from '../../../platform/ground/ids.ts'
+import { SnsNotFoundFault } from '../../../providers/email/sns.ts'
 
 const path = '/api/webhooks/provider/email'
 const sns = await makeSns()
@@ -182,7 +182,7 @@ describe('any other request', () => {
   })
 
   test('R-04 returns 403 if SNS does not have the certificate, and UNAVAILABLE if it cannot be fetched', async () => {
-    let failure: Error = new SnsNotFound('SNS returned 404')
+    let failure: Error = new SnsNotFoundFault('SNS returned 404')
     const fetchCertificate = () => Promise.reject(failure)
     const other = await testService({ sns: { fetchCertificate }, env: { SES_SNS_TOPICS: topic } })
     const raw = JSON.stringify(sns.signed(sns.notification({})))

@@ -1,6 +1,7 @@
 /** Receives delivery notifications from the email provider. */
-import type { Outcomes } from '../../messages/outcomes.ts'
-import type { SesIntake } from '../../providers/email/ses-notifications.ts'
+
+import type { SesIntake } from '../../../providers/email/ses-notifications.ts'
+import type { Outcomes } from '../../../sending/messages/outcomes.ts'
 import type { Intake } from './intake.ts'
 
 type Needs = {

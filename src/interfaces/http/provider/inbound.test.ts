@@ -1,11 +1,11 @@
 /** Text messages from AWS and emails from SES, which arrive through signed SNS notifications. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { domainClient } from '../../../test/clients/domain-client.ts'
-import { freshNumber, phoneClient } from '../../../test/clients/phone-client.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { makeSns } from '../../../test/servers/sns.ts'
-import { startTestService, testService } from '../../../test/service/service.ts'
-import { selfSigned } from '../../providers/email/harness.ts'
+import { domainClient } from '../../../../test/clients/domain-client.ts'
+import { freshNumber, phoneClient } from '../../../../test/clients/phone-client.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { selfSigned } from '../../../../test/providers/email.ts'
+import { makeSns } from '../../../../test/servers/sns.ts'
+import { startTestService, testService } from '../../../../test/service/service.ts'
 
 const paths = {
   sms: '/api/webhooks/provider/inbound-sms',

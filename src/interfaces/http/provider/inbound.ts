@@ -1,11 +1,11 @@
 /** Receives text messages and emails from providers. */
-import { Failure } from '../../ground/errors.ts'
-import type { TakeEmail } from '../../inbound/take-email.ts'
-import type { TakeSms } from '../../inbound/take-sms.ts'
-import type { SesReceived, SesReceivedIntake } from '../../providers/email/ses-received.ts'
-import type { SmsInboundIntake } from '../../providers/sms/aws-inbound.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import type { SesReceived, SesReceivedIntake } from '../../../providers/email/ses-received.ts'
+import type { SmsInboundIntake } from '../../../providers/sms/aws-inbound.ts'
+import type { TakeEmail } from '../../../sending/inbound/take-email.ts'
+import type { TakeSms } from '../../../sending/inbound/take-sms.ts'
 import type { MailParser } from '../../submission/mail-parser.ts'
-import type { ParsedMail } from '../../submission/reader.ts'
+import type { ParsedMail } from '../../submission/parsed-mail.ts'
 import { receivedEmailOf } from '../../submission/received-email.ts'
 import type { Intake } from './intake.ts'
 

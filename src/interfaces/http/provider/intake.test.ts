@@ -4,13 +4,13 @@ import { Readable } from 'node:stream'
 import Fastify from 'fastify'
 import { request } from 'undici'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { makeSns, topic } from '../../../test/servers/sns.ts'
-import { startTestService, testService } from '../../../test/service/service.ts'
-import { systemClock } from '../../ground/clock.ts'
-import type { Failure } from '../../ground/errors.ts'
-import { silentLog } from '../../ground/log.ts'
-import { BadSignature } from '../../providers/bad-signature.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { makeSns, topic } from '../../../../test/servers/sns.ts'
+import { startTestService, testService } from '../../../../test/service/service.ts'
+import { systemClock } from '../../../platform/ground/clock.ts'
+import type { Failure } from '../../../platform/ground/errors.ts'
+import { silentLog } from '../../../platform/ground/log.ts'
+import { SignatureFault } from '../../../providers/bad-signature.ts'
 import { makeReadBody } from '../read-body.ts'
 import { makeUploads } from '../uploads.ts'
 import { type Intake, registerIntakes } from './intake.ts'
@@ -141,7 +141,7 @@ describe('with a provider', () => {
 
   test('R-04 A bad signature is 403, and an error of the service is UNAVAILABLE', async () => {
     const failing = await startIntake(async (notification) => {
-      throw notification === 1 ? new BadSignature('test') : new Error('test')
+      throw notification === 1 ? new SignatureFault('test') : new Error('test')
     })
     expect(await failing('1')).toEqual([403, { error: 'The signature is not valid' }])
     expect(await failing('2')).toEqual([503, { code: 'UNAVAILABLE' }])

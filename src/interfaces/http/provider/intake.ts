@@ -4,13 +4,13 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { unavailable } from '../../db/refuse-in-outage.ts'
-import type { Clock } from '../../ground/clock.ts'
-import { Failure } from '../../ground/errors.ts'
-import type { Log } from '../../ground/log.ts'
-import type { Limiter } from '../../limits/limiter.ts'
-import { bucketsPerAddress, refusedUntil } from '../../limits/per-address.ts'
-import { BadSignature } from '../../providers/bad-signature.ts'
+import { unavailable } from '../../../platform/db/refuse-in-outage.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import type { Log } from '../../../platform/ground/log.ts'
+import type { Limiter } from '../../../platform/limits/limiter.ts'
+import { bucketsPerAddress, refusedUntil } from '../../../platform/limits/per-address.ts'
+import { SignatureFault } from '../../../providers/bad-signature.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
 import { malformed } from '../envelope.ts'
 import { scanJson } from '../json-scan.ts'
@@ -21,7 +21,7 @@ export type Intake = {
   /** The path below /api/webhooks/provider/. */
   name: string
   /**
-   * Verifies and processes a parsed notification, and returns the response. Throws BadSignature when it is not from our
+   * Verifies and processes a parsed notification, and returns the response. Throws SignatureFault when it is not from our
    * provider. Undefined while no provider is configured.
    */
   take: ((notification: unknown) => Promise<unknown>) | undefined
@@ -79,9 +79,9 @@ const makeParse = (thread: { parse(bytes: Buffer): Promise<{ value: unknown } | 
   }
   return async (bytes: Buffer): Promise<unknown> => {
     const { fault } = await scanJson(bytes, bounds)
-    if (fault) throw new BadSignature(`body exceeds the bound on ${fault}`)
+    if (fault) throw new SignatureFault(`body exceeds the bound on ${fault}`)
     const parsed = bytes.length > largeNotification ? await thread.parse(bytes) : parseHere(bytes)
-    if (!parsed) throw new BadSignature('body is not JSON')
+    if (!parsed) throw new SignatureFault('body is not JSON')
     return parsed.value
   }
 }
@@ -117,7 +117,7 @@ export const registerIntakes = (app: FastifyInstance, intakes: readonly Intake[]
       const body = (request.body as Buffer | undefined) ?? Buffer.alloc(0)
       return await intake.take?.(await parse(body))
     } catch (error) {
-      if (error instanceof BadSignature) return rejectSignature(intake, request, reply, error.message)
+      if (error instanceof SignatureFault) return rejectSignature(intake, request, reply, error.message)
       if (error instanceof Failure) throw error
       log.error({ err: error, request_id: request.id }, 'processing a provider notification failed')
       // Amazon retries after a 503, but not after a 4xx.

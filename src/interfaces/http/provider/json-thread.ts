@@ -3,7 +3,7 @@
  * with the first text and ends when there has been nothing to parse for a while.
  */
 import { Worker } from 'node:worker_threads'
-import { Failure } from '../../ground/errors.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
 
 /** The thread's program as text, because the bundle has no second file to start a thread from. */
 const program = `

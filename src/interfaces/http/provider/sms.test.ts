@@ -1,11 +1,11 @@
 /** Events of AWS End User Messaging over HTTP, with real signatures. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { smsClient } from '../../../test/clients/sms-client.ts'
-import { watchTables } from '../../../test/expect/refusal.ts'
-import { makeSns } from '../../../test/servers/sns.ts'
-import { openLogFile } from '../../../test/service/log-file.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
+import { smsClient } from '../../../../test/clients/sms-client.ts'
+import { watchTables } from '../../../../test/expect/refusal.ts'
+import { makeSns } from '../../../../test/servers/sns.ts'
+import { openLogFile } from '../../../../test/service/log-file.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const path = '/api/webhooks/provider/sms'
 const topic = 'arn:aws:sns:eu-west-1:123456789012:sms-events'

@@ -1,6 +1,7 @@
 /** Receives the events of the SMS provider about sent messages. */
-import type { Outcomes } from '../../messages/outcomes.ts'
-import type { SmsEventIntake } from '../../providers/sms/aws-events.ts'
+
+import type { SmsEventIntake } from '../../../providers/sms/aws-events.ts'
+import type { Outcomes } from '../../../sending/messages/outcomes.ts'
 import type { Intake } from './intake.ts'
 
 type Needs = {

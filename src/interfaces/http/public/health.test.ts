@@ -2,11 +2,11 @@ import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { fillDisk, mountDisk, unmountDisk } from '../../../test/drill/disks.ts'
-import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
-import { startTestService, type TestService } from '../../../test/service/service.ts'
-import { makeStoppableDatabase } from '../../../test/service/stoppable-database.ts'
-import { silentLog } from '../../ground/log.ts'
+import { fillDisk, mountDisk, unmountDisk } from '../../../../test/drill/disks.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../../test/service/database.ts'
+import { startTestService, type TestService } from '../../../../test/service/service.ts'
+import { makeStoppableDatabase } from '../../../../test/service/stoppable-database.ts'
+import { silentLog } from '../../../platform/ground/log.ts'
 
 /** A small disk, where this user can mount one. */
 const folder = await realpath(await mkdtemp(join(tmpdir(), 'tidings-disk-')))

@@ -1,15 +1,15 @@
 /** The pages of the local payment provider, which exist in development only. A signed link is enough to use them. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { PlayPayments } from '../../billing/play-payments.ts'
-import { withRequestId } from '../../ground/request-context.ts'
-import { isHigherPlan, type Plan } from '../../orgs/plans.ts'
-import type { LocalPage, LocalPayments } from '../../providers/payments/local-payments.ts'
-import { plainPage, plainPageHeaders, quotedName } from '../plain-page.ts'
-import type { ReadBody } from '../read-body.ts'
+import { z } from 'zod'
+import { isHigherPlan, type Plan } from '../../../customers/orgs/plans.ts'
+import type { PlayPayments } from '../../../people/billing/play-payments.ts'
+import type { LocalPage, LocalPayments } from '../../../providers/payments/local-payments.ts'
+import { pageResponse, plainPage, quotedName } from '../plain-page.ts'
+import { defineRoute, type Route, type RouteResponse, type UploadedFile } from '../route.ts'
+import { byLink } from '../route-access.ts'
 
 const bodyLimit = 8_192
 
-type Needs = { provider: Pick<LocalPayments, 'readPage'>; play: PlayPayments; readBody: ReadBody }
+type Needs = { provider: Pick<LocalPayments, 'readPage'>; play: PlayPayments }
 
 type OrgState = { plan: Plan; name: string; paid: boolean }
 
@@ -53,19 +53,32 @@ const canceledPage = ({ name, plan }: OrgState): string =>
     body: `<p>${quotedName(name)} keeps the plan ${plan} until the period ends.</p>\n${backLink}`,
   })
 
-const actionOf = (request: FastifyRequest): string | null =>
-  new URLSearchParams(((request.body as Buffer | undefined) ?? Buffer.alloc(0)).toString('utf8')).get('action')
+const actionOf = ({ bytes }: UploadedFile): string | null => new URLSearchParams(bytes.toString('utf8')).get('action')
 
-export const registerLocalBilling = (app: FastifyInstance, { provider, play, readBody }: Needs): void => {
-  type Respond = (page: LocalPage, org: OrgState, request: FastifyRequest) => Promise<string>
+export const localBillingRoutes = ({ provider, play }: Needs): Route[] => {
+  type Respond = (page: LocalPage, org: OrgState, upload: UploadedFile) => Promise<string>
 
-  const answer = (kind: 'checkout' | 'portal', respond: Respond) => (request: FastifyRequest, reply: FastifyReply) =>
-    withRequestId(request.id, async () => {
-      const page = provider.readPage((request.params as { '*': string })['*'])
-      const matches = page !== undefined && (page.plan === null) === (kind === 'portal')
-      const org = matches ? await play.find(page.orgId) : undefined
-      if (!page || !org) return reply.code(404).headers(plainPageHeaders).send(expired)
-      return reply.headers(plainPageHeaders).send(await respond(page, org, request))
+  const answer = async (
+    page: LocalPage | undefined,
+    upload: UploadedFile,
+    respond: Respond,
+  ): Promise<RouteResponse> => {
+    const org = page && (await play.find(page.orgId))
+    return page && org ? pageResponse(200, await respond(page, org, upload)) : pageResponse(404, expired)
+  }
+
+  const serve = (method: 'GET' | 'POST', kind: 'checkout' | 'portal', respond: Respond): Route =>
+    defineRoute({
+      method,
+      path: `/billing/${kind}/*`,
+      access: byLink((token) => {
+        const page = provider.readPage(token)
+        return page && (page.plan === null) === (kind === 'portal') ? page : undefined
+      }),
+      hidden: true,
+      ...(method === 'POST' && { uploads: ['application/x-www-form-urlencoded'], bodyLimit }),
+      responses: { 200: z.string(), 404: z.string() },
+      handle: ({ ref, upload }) => answer(ref, upload, respond),
     })
 
   const now = async (orgId: string, org: OrgState): Promise<OrgState> => (await play.find(orgId)) ?? org
@@ -73,18 +86,18 @@ export const registerLocalBilling = (app: FastifyInstance, { provider, play, rea
   const showCheckout: Respond = async ({ plan }, org) =>
     plan !== null && isHigherPlan(plan, org.plan) ? checkoutPage(org, plan) : paidPage(org)
 
-  const pay: Respond = async (page, org, request) => {
+  const pay: Respond = async (page, org, upload) => {
     const { orgId, plan } = page
     // A second click, or an old link, must not take a higher plan away.
-    if (actionOf(request) !== 'pay' || plan === null || !isHigherPlan(plan, org.plan)) {
-      return showCheckout(page, org, request)
+    if (actionOf(upload) !== 'pay' || plan === null || !isHigherPlan(plan, org.plan)) {
+      return showCheckout(page, org, upload)
     }
     await play.pay(orgId, plan)
     return paidPage(await now(orgId, org))
   }
 
-  const change: Respond = async ({ orgId }, org, request) => {
-    const action = actionOf(request)
+  const change: Respond = async ({ orgId }, org, upload) => {
+    const action = actionOf(upload)
     if (!org.paid || (action !== 'cancel' && action !== 'end')) return portalPage(org)
     if (action === 'end') {
       await play.pay(orgId, 'free')
@@ -94,15 +107,10 @@ export const registerLocalBilling = (app: FastifyInstance, { provider, play, rea
     return canceledPage(org)
   }
 
-  app.register(async (scope) => {
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', readBody)
-    scope.get('/billing/checkout/*', answer('checkout', showCheckout))
-    scope.post('/billing/checkout/*', { bodyLimit }, answer('checkout', pay))
-    scope.get(
-      '/billing/portal/*',
-      answer('portal', async (_, org) => portalPage(org)),
-    )
-    scope.post('/billing/portal/*', { bodyLimit }, answer('portal', change))
-  })
+  return [
+    serve('GET', 'checkout', showCheckout),
+    serve('POST', 'checkout', pay),
+    serve('GET', 'portal', async (_, org) => portalPage(org)),
+    serve('POST', 'portal', change),
+  ]
 }

@@ -1,20 +1,20 @@
 import { runInNewContext } from 'node:vm'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import Fastify from 'fastify'
 import { request } from 'undici'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { startTestService, type TestService, testService } from '../../../test/service/service.ts'
+import { serveAlone } from '../../../../test/service/serve-alone.ts'
+import { sharedTestService, type TestService, testService } from '../../../../test/service/service.ts'
 import type { OpenApiDocument } from '../openapi.ts'
 import { defineRoute } from '../route.ts'
-import { registerReference } from './reference.ts'
+import { byKey } from '../route-access.ts'
+import { referenceRoutes } from './reference.ts'
 import { once } from './stored.ts'
 
 let running: TestService
 beforeAll(async () => {
-  running = await startTestService()
+  running = await sharedTestService()
 })
-afterAll(() => running.stop())
 
 const get = (path: string, headers: Record<string, string> = {}) => running.ask('GET', path, { headers })
 
@@ -67,7 +67,7 @@ describe('GET /api/openapi.json', () => {
         read++
         return 'Counted'
       },
-      scope: 'read:suppressions',
+      access: byKey('read:suppressions'),
       responses: { 200: { schema: z.object({}), description: 'Done.' } },
       handle: async () => ({ status: 200, body: {} }),
     })
@@ -79,9 +79,8 @@ describe('GET /api/openapi.json', () => {
   })
 
   test('contains the public URL if it is set', async () => {
-    const app = Fastify()
     const baseUrl = 'https://tidings.invalid'
-    registerReference(app, { routes: [], serviceVersion: '1.2.3', baseUrl })
+    const app = serveAlone(referenceRoutes({ routes: [], serviceVersion: '1.2.3', baseUrl }))
     const { servers, info } = (await app.inject('/api/openapi.json')).json<OpenApiDocument>()
     expect([servers[0]?.url, info.version]).toEqual([baseUrl, '1.2.3'])
   })

@@ -1,12 +1,11 @@
 /** Serves the API description at /api/openapi.json and the API reference at /docs. */
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
-import type { FastifyInstance } from 'fastify'
-import { Failure } from '../../ground/errors.ts'
-import { runInSlices } from '../../ground/event-loop-turns.ts'
+import { runInSlices } from '../../../platform/ground/event-loop-turns.ts'
 import { describeInSteps, type WebhookShape } from '../openapi.ts'
-import type { Route } from '../route.ts'
-import { once, type StoredPage, sendStored, store } from './stored.ts'
+import { defineRoute, type PublicRoute, type Route } from '../route.ts'
+import { byAnyone } from '../route-access.ts'
+import { once, type StoredPage, store, storedResponse } from './stored.ts'
 
 const json = 'application/json; charset=utf-8'
 const html = 'text/html; charset=utf-8'
@@ -142,29 +141,24 @@ const pageHeaders = {
   'cross-origin-opener-policy': 'same-origin',
 }
 
-const otherMethods = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-
 type Needs = {
-  routes: readonly Route[]
+  routes: readonly PublicRoute[]
   serviceVersion: string
   baseUrl: string | undefined
   webhooks?: readonly WebhookShape[]
 }
 type Read = () => Promise<StoredPage>
 
-export const registerReference = (app: FastifyInstance, needs: Needs): void => {
-  const serve = (url: string, read: Read, headers: Record<string, string> = {}): void => {
-    app.get(url, async (request, reply) => sendStored(request, reply.headers(headers), await read()))
-    app.route({
-      method: otherMethods,
-      url,
-      onRequest: async () => {
-        throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } })
-      },
-      handler: () => undefined,
-    })
-  }
+const serve = (path: string, read: Read, headers?: Record<string, string>): Route =>
+  defineRoute({
+    method: 'GET',
+    path,
+    access: byAnyone,
+    responses: { 200: 'file', 304: null },
+    handle: async (call) => storedResponse(call.headers, await read(), headers),
+  })
 
+export const referenceRoutes = (needs: Needs): Route[] => {
   const description = once(async () => store(json, JSON.stringify(await runInSlices(describeInSteps(needs)))))
   const script = once(async () => store(javascript, pageScript(await readScript())))
   const stored = store(html, page)
@@ -174,7 +168,9 @@ export const registerReference = (app: FastifyInstance, needs: Needs): void => {
     return stored
   }
 
-  serve('/api/openapi.json', description)
-  serve('/docs', readPage, pageHeaders)
-  serve('/docs/reference.js', script)
+  return [
+    serve('/api/openapi.json', description),
+    serve('/docs', readPage, pageHeaders),
+    serve('/docs/reference.js', script),
+  ]
 }

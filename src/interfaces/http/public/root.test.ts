@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expectRefusal } from '../../../test/expect/refusal.ts'
-import { startTestService, type TestService } from '../../../test/service/service.ts'
-import { readServiceVersion } from '../../ground/version.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { expectRefusal } from '../../../../test/expect/refusal.ts'
+import { sharedTestService, type TestService } from '../../../../test/service/service.ts'
+import { readServiceVersion } from '../../../platform/ground/version.ts'
 
 let t: TestService
 beforeAll(async () => {
-  t = await startTestService()
+  t = await sharedTestService()
 })
-afterAll(() => t.stop())
 
 test('GET / names the service, its version and its documents, and every link works', async () => {
   const reply = await t.ask('GET', '/', { headers: { accept: '*/*' } })

@@ -1,6 +1,6 @@
 /** The dashboard at /, or a page that says what this server is when the dashboard is not built. Programs get JSON. */
 import type { FastifyInstance } from 'fastify'
-import { Failure } from '../../ground/errors.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
 import { plainPage, plainPageHeaders } from '../plain-page.ts'
 import type { WebPages } from '../server.ts'
 

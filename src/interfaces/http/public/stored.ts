@@ -1,8 +1,9 @@
 /** Static responses: built once, compressed once, then served from memory. */
+import type { IncomingHttpHeaders } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import { sha256 } from '../../ground/crypto.ts'
+import { sha256 } from '../../../platform/ground/crypto.ts'
+import type { RouteResponse } from '../route.ts'
 
 /** In order of preference. */
 const compressions = ['br', 'gzip'] as const
@@ -51,21 +52,22 @@ const encodingFor = (accepted: string | string[] = ''): Encoding => {
 const matches = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.split(',').some((part) => ['*', etag].includes(part.trim().replace(/^W\//, '')))
 
-export const sendStored = async (
-  request: FastifyRequest,
-  reply: FastifyReply,
+export const storedResponse = async (
+  asked: IncomingHttpHeaders,
   { type, tag, bodies }: StoredPage,
-): Promise<FastifyReply> => {
-  const encoding = encodingFor(request.headers['accept-encoding'])
+  also: Record<string, string> = {},
+): Promise<RouteResponse> => {
+  const encoding = encodingFor(asked['accept-encoding'])
   // Each encoding has different bytes, so it needs its own strong ETag.
   const etag = encoding === 'identity' ? `"${tag}"` : `"${tag}-${encoding}"`
-  reply.headers({
+  const headers = {
+    ...also,
     etag,
     vary: 'accept-encoding',
     'cache-control': 'public, max-age=300',
     'x-content-type-options': 'nosniff',
-  })
-  if (matches(request.headers['if-none-match'] ?? '', etag)) return reply.code(304).send()
-  if (encoding !== 'identity') reply.header('content-encoding', encoding)
-  return reply.type(type).send(await bodies[encoding]())
+  }
+  if (matches(asked['if-none-match'] ?? '', etag)) return { status: 304, headers }
+  const encoded = encoding === 'identity' ? headers : { ...headers, 'content-encoding': encoding }
+  return { status: 200, headers: encoded, file: { contentType: type, content: await bodies[encoding]() } }
 }

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { tenantClient } from '../../../test/clients/tenant-client.ts'
-import { expectRefusal, type LeavesNoTrace, watchTables } from '../../../test/expect/refusal.ts'
-import { makeTestDatabase } from '../../../test/service/database.ts'
-import { startTestService, type TestService } from '../../../test/service/service.ts'
-import { newId, timeOfId } from '../../ground/ids.ts'
-import type { Environment } from '../../ground/scope.ts'
-import type { CreatedOrg } from '../../operator/create-org.ts'
-import type { UnsubscribeRef } from '../../tracking/tokens.ts'
+import { tenantClient } from '../../../../test/clients/tenant-client.ts'
+import { expectRefusal, type LeavesNoTrace, watchTables } from '../../../../test/expect/refusal.ts'
+import { makeTestDatabase } from '../../../../test/service/database.ts'
+import { startTestService, type TestService } from '../../../../test/service/service.ts'
+import type { CreatedOrg } from '../../../app/operator/create-org.ts'
+import { newId, timeOfId } from '../../../platform/ground/ids.ts'
+import type { Environment } from '../../../platform/ground/scope.ts'
+import type { UnsubscribeRef } from '../../../sending/tracking/tokens.ts'
 
 let t: TestService
 let acme: CreatedOrg

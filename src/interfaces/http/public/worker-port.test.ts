@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { testService } from '../../../test/service/service.ts'
+import { testService } from '../../../../test/service/service.ts'
 
 const asking =
   (port: number) =>

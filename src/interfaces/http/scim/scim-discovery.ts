@@ -1,5 +1,5 @@
 /** What the service says about itself to a directory (RFC 7643, sections 5 to 7). */
-import { notInDirectory } from '../../scim/scim-fault.ts'
+import { notInDirectory } from '../../../people/scim/scim-fault.ts'
 import { maxCount } from './scim-query.ts'
 import { groupSchema, type Shown, shownList, userSchema } from './shown-directory.ts'
 

@@ -1,10 +1,12 @@
 /** The query parameters of SCIM: pages, filters, and which attributes a response has. */
-import type { ScimPage } from '../../scim/page-and-version.ts'
-import { invalidScimValue } from '../../scim/scim-fault.ts'
-import { type Condition, plainAttribute, readFilter } from '../../scim/scim-filter.ts'
+import { z } from 'zod'
+import type { ScimPage } from '../../../people/scim/page-and-version.ts'
+import { invalidScimValue } from '../../../people/scim/scim-fault.ts'
+import { type Condition, plainAttribute, readFilter } from '../../../people/scim/scim-filter.ts'
 import type { Shown } from './shown-directory.ts'
 
-export type ScimQuery = Record<string, string>
+export const ScimQuery = z.record(z.string(), z.string())
+export type ScimQuery = z.output<typeof ScimQuery>
 
 export const maxCount = 200
 const defaultCount = 100

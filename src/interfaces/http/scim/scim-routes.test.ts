@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
 import {
   directory,
   freshAddress,
@@ -10,8 +10,8 @@ import {
   scimError,
   userBody,
   verifiedDomains,
-} from '../../../test/clients/directory-client.ts'
-import { startTestService } from '../../../test/service/service.ts'
+} from '../../../../test/clients/directory-client.ts'
+import { startTestService } from '../../../../test/service/service.ts'
 
 const t = await startTestService(verifiedDomains)
 afterAll(() => t.stop())
@@ -151,9 +151,9 @@ describe('a request that cannot be served', () => {
       expect([reply.status, reply.body], path).toEqual([404, scimError(404)])
     }
     for (const [method, path, allow] of [
-      ['DELETE', '/Users', 'GET, POST'],
-      ['POST', '/Users/x', 'DELETE, GET, PATCH, PUT'],
-      ['PUT', '/ServiceProviderConfig', 'GET'],
+      ['DELETE', '/Users', 'GET, HEAD, POST'],
+      ['POST', '/Users/x', 'DELETE, GET, HEAD, PATCH, PUT'],
+      ['PUT', '/ServiceProviderConfig', 'GET, HEAD'],
     ] as const) {
       const reply = await ask(method, path)
       expect([reply.status, reply.body, reply.headers.allow], path).toEqual([405, scimError(405), allow])

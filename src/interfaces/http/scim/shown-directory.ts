@@ -1,7 +1,7 @@
 /** Users and groups as SCIM shows them (RFC 7643, section 4). */
-import type { DirectoryGroup } from '../../scim/directory-groups.ts'
-import type { DirectoryUser } from '../../scim/directory-users.ts'
-import { etagOf } from '../../scim/page-and-version.ts'
+import type { DirectoryGroup } from '../../../people/scim/directory-groups.ts'
+import type { DirectoryUser } from '../../../people/scim/directory-users.ts'
+import { etagOf } from '../../../people/scim/page-and-version.ts'
 
 export const userSchema = 'urn:ietf:params:scim:schemas:core:2.0:User'
 export const groupSchema = 'urn:ietf:params:scim:schemas:core:2.0:Group'

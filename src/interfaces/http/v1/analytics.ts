@@ -1,7 +1,9 @@
-import type { ReadAnalytics } from '../../analytics/read-analytics.ts'
-import { Analytics, AnalyticsQuery } from '../../analytics/shapes.ts'
-import { refusing, tenantByHeader } from '../../ground/refused-fields.ts'
-import { defineRoute, type Route } from '../route.ts'
+import { refusing, tenantByHeader } from '../../../platform/ground/refused-fields.ts'
+import type { ReadAnalytics } from '../../../reports/analytics/read-analytics.ts'
+import { Analytics, AnalyticsQuery } from '../../../reports/analytics/shapes.ts'
+import { ok } from '../responses.ts'
+import { defineRoute, type PublicRoute } from '../route.ts'
+import { byKey } from '../route-access.ts'
 
 const Query = refusing(AnalyticsQuery.extend({}), {
   channel: 'The figures count both channels.',
@@ -9,18 +11,18 @@ const Query = refusing(AnalyticsQuery.extend({}), {
   tenant_id: tenantByHeader,
 })
 
-export const analyticsRoutes = ({ read }: { read: ReadAnalytics }): Route[] => [
+export const analyticsRoutes = ({ read }: { read: ReadAnalytics }): PublicRoute[] => [
   defineRoute({
     method: 'GET',
     path: '/analytics',
     tag: 'Analytics',
-    scope: 'read:analytics',
+    access: byKey('read:analytics'),
     operationId: 'getAnalytics',
     summary: 'Get figures of messages',
     description:
       "Counts the messages of the key's environment and tenant by what happened to them. Everything that happens to a message counts for the UTC day on which it was sent. The figures include what happened until now.",
     query: Query,
     responses: { 200: { schema: Analytics, description: 'The figures.' } },
-    handle: async ({ caller, query }) => ({ status: 200, body: await read(caller, query) }),
+    handle: async ({ caller, query }) => ok(await read(caller, query)),
   }),
 ]

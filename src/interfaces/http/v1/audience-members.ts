@@ -1,25 +1,27 @@
 /** The members of an audience: one by one, and as CSV files. */
+
 import { z } from 'zod'
-import type { ExportCsv } from '../../audiences/csv/export-csv.ts'
-import { type ImportCsv, maxCsvBytes } from '../../audiences/csv/import-csv.ts'
-import type { ManageMembers } from '../../audiences/manage-members.ts'
-import { AddMember, AudienceMember, Contact, CsvInJson, ImportReport } from '../../audiences/shapes.ts'
-import { keysetOf } from '../../ground/cursor.ts'
+import { keysetOf } from '../../../platform/ground/cursor.ts'
+import type { ExportCsv } from '../../../recipients/audiences/csv/export-csv.ts'
+import { type ImportCsv, maxCsvBytes } from '../../../recipients/audiences/csv/import-csv.ts'
+import type { ManageMembers } from '../../../recipients/audiences/manage-members.ts'
+import { AddMember, AudienceMember, Contact, CsvInJson, ImportReport } from '../../../recipients/audiences/shapes.ts'
 import { actorOf } from '../actor.ts'
 import { csvDownload, csvType, readCsvUpload } from '../csv-upload.ts'
-import { Deleted } from '../deleted.ts'
-import { page, pageOf, pageQuery } from '../page.ts'
-import { defineRoute, type Route } from '../route.ts'
-import { shownContact } from '../shown-audience.ts'
+import { pageOf, pageQuery } from '../page.ts'
+import { Deleted, deleted, listed, ok } from '../responses.ts'
+import { defineRoute, type PublicRoute } from '../route.ts'
+import { byKey } from '../route-access.ts'
+import { contacts } from '../shown-resources.ts'
 
 type Needs = { members: ManageMembers; importCsv: ImportCsv; exportCsv: ExportCsv }
 
-const write = { tag: 'Audiences', scope: 'write:audiences' } as const
-const read = { tag: 'Audiences', scope: 'read:audiences' } as const
+const write = { tag: 'Audiences', access: byKey('write:audiences') } as const
+const read = { tag: 'Audiences', access: byKey('read:audiences') } as const
 const params = { id: 'audience' } as const
 const refusals = ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'] as const
 
-const csvRoutes = ({ importCsv, exportCsv }: Pick<Needs, 'importCsv' | 'exportCsv'>): Route[] => [
+const csvRoutes = ({ importCsv, exportCsv }: Pick<Needs, 'importCsv' | 'exportCsv'>): PublicRoute[] => [
   defineRoute({
     ...write,
     params,
@@ -36,7 +38,7 @@ const csvRoutes = ({ importCsv, exportCsv }: Pick<Needs, 'importCsv' | 'exportCs
     errors: ['VALIDATION_ERROR', ...refusals, 'TENANT_ERASED'],
     handle: async (call) => {
       const bytes = await readCsvUpload(call.upload)
-      return { status: 200, body: await importCsv(call.caller, actorOf(call), call.params.id as string, bytes) }
+      return ok(await importCsv(call.caller, actorOf(call), call.params.id, bytes))
     },
   }),
   defineRoute({
@@ -63,7 +65,7 @@ const csvRoutes = ({ importCsv, exportCsv }: Pick<Needs, 'importCsv' | 'exportCs
   }),
 ]
 
-export const audienceMemberRoutes = ({ members, importCsv, exportCsv }: Needs): Route[] => [
+export const audienceMemberRoutes = ({ members, importCsv, exportCsv }: Needs): PublicRoute[] => [
   defineRoute({
     ...write,
     params,
@@ -80,9 +82,9 @@ export const audienceMemberRoutes = ({ members, importCsv, exportCsv }: Needs): 
     },
     errors: [...refusals, 'TENANT_ERASED'],
     handle: async (call) => {
-      const audienceId = call.params.id as string
+      const audienceId = call.params.id
       const { row, linked } = await members.add(call.caller, actorOf(call), audienceId, call.body)
-      return { status: linked ? 201 : 200, body: { ...shownContact(row), audience_id: audienceId } }
+      return { status: linked ? 201 : 200, body: { ...contacts.show(row), audience_id: audienceId } }
     },
   }),
   defineRoute({
@@ -98,7 +100,7 @@ export const audienceMemberRoutes = ({ members, importCsv, exportCsv }: Needs): 
     handle: async ({ caller, params: { id }, query }) => {
       const { afterId, limit } = keysetOf(query)
       const rows = await members.list(caller, id as string, { afterId, limit })
-      return { status: 200, body: page(rows, query.limit, shownContact) }
+      return listed(rows, query.limit, contacts.show)
     },
   }),
   defineRoute({
@@ -111,10 +113,8 @@ export const audienceMemberRoutes = ({ members, importCsv, exportCsv }: Needs): 
     description: 'The contact itself stays.',
     responses: { 200: { schema: Deleted, description: 'The contact is no longer a member.' } },
     errors: refusals,
-    handle: async ({ caller, params: { id, contact_id } }) => {
-      const removed = await members.remove(caller, id as string, contact_id as string)
-      return { status: 200, body: { id: removed, deleted: true } }
-    },
+    handle: async ({ caller, params: { id, contact_id } }) =>
+      deleted(await members.remove(caller, id as string, contact_id as string)),
   }),
   ...csvRoutes({ importCsv, exportCsv }),
 ]

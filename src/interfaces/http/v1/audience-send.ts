@@ -1,18 +1,19 @@
-import type { SendToAudience } from '../../blasts/send-to-audience.ts'
-import { AudienceSent, SendAudienceBody } from '../../blasts/shapes.ts'
-import { maxVariableValues } from '../../templates/variables.ts'
+import type { SendToAudience } from '../../../sending/blasts/send-to-audience.ts'
+import { AudienceSent, SendAudienceBody } from '../../../sending/blasts/shapes.ts'
+import { maxVariableValues } from '../../../sending/templates/variables.ts'
 import { actorOf } from '../actor.ts'
-import { defineRoute, type Route } from '../route.ts'
+import { defineRoute, type PublicRoute } from '../route.ts'
+import { byKey } from '../route-access.ts'
 
 type Needs = { send: SendToAudience }
 
-export const audienceSendRoutes = ({ send }: Needs): Route[] => [
+export const audienceSendRoutes = ({ send }: Needs): PublicRoute[] => [
   defineRoute({
     method: 'POST',
     path: '/audiences/{id}/send',
     params: { id: 'audience' },
     tag: 'Jobs',
-    scope: 'write:audiences',
+    access: byKey('write:audiences'),
     operationId: 'sendToAudience',
     summary: 'Send a template to an audience',
     description:
@@ -52,7 +53,7 @@ export const audienceSendRoutes = ({ send }: Needs): Route[] => [
     handle: async (call) => {
       const { caller, body, params, claim } = call
       const tenantBound = caller.tenantState !== undefined
-      const request = { audienceId: params.id as string, body, actor: actorOf(call), claim }
+      const request = { audienceId: params.id, body, actor: actorOf(call), claim }
       return { status: 200, body: await send({ ...caller, tenantBound }, request), recorded: true }
     },
   }),

@@ -1,29 +1,40 @@
 import { z } from 'zod'
-import { givenInstant } from '../../ground/bounded-text.ts'
-import { Failure } from '../../ground/errors.ts'
-import { parseMailbox } from '../../ground/mailbox.ts'
-import type { CancelMessage } from '../../messages/cancel.ts'
-import { attachedBytes, type FetchAttachments, maxAttachmentBytes } from '../../messages/email/attachments.ts'
-import type { DraftEmails } from '../../messages/email/draft-emails.ts'
-import type { EmailDraft } from '../../messages/email/email-draft.ts'
-import { AcceptedEmail, Canceled, Email, EmailItem } from '../../messages/email/response-shapes.ts'
-import { BatchItem, BulkEmail, SendEmail } from '../../messages/email/shapes.ts'
-import type { ReadMessages } from '../../messages/read.ts'
-import type { SendMessage } from '../../messages/send.ts'
-import type { SendBatch } from '../../messages/send-batch.ts'
-import { BatchResponse, statusFilter } from '../../messages/shapes.ts'
-import type { ListedRow } from '../../messages/store/list-messages.ts'
-import { maxVariableValues } from '../../templates/variables.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import { isoOrNull } from '../../../platform/ground/instant.ts'
+import { parseMailbox } from '../../../platform/ground/mailbox.ts'
+import { megabyte } from '../../../platform/ground/units.ts'
+import type { CancelMessage } from '../../../sending/messages/cancel.ts'
+import {
+  attachedBytes,
+  type FetchAttachments,
+  maxAttachmentBytes,
+} from '../../../sending/messages/email/attachments.ts'
+import type { DraftEmails } from '../../../sending/messages/email/draft-emails.ts'
+import type { EmailDraft } from '../../../sending/messages/email/email-draft.ts'
+import {
+  AcceptedEmail,
+  BatchItem,
+  BulkEmail,
+  Canceled,
+  Email,
+  EmailItem,
+  SendEmail,
+} from '../../../sending/messages/email/shapes.ts'
+import type { ReadMessages } from '../../../sending/messages/read.ts'
+import type { SendMessage } from '../../../sending/messages/send.ts'
+import type { SendBatch } from '../../../sending/messages/send-batch.ts'
+import { BatchResponse, statusFilter } from '../../../sending/messages/shapes.ts'
+import type { ListedRow } from '../../../sending/messages/store/list-messages.ts'
+import { maxVariableValues } from '../../../sending/templates/variables.ts'
 import { actorOf } from '../actor.ts'
 import { maxBatch, quotaErrors, readItems } from '../batch-items.ts'
 import { bodyTooLarge } from '../envelope.ts'
-import { filteredPage, page, pageOf } from '../page.ts'
+import { filteredPage, pageOf, timeRange } from '../page.ts'
 import { validate } from '../read-request.ts'
-import { defineRoute, type Route } from '../route.ts'
+import { listed, ok } from '../responses.ts'
+import { defineRoute, type PublicRoute } from '../route.ts'
+import { byKey } from '../route-access.ts'
 import { shownEmail } from '../shown-email.ts'
-import { isoOrNull } from '../shown-message.ts'
-
-const megabyte = 1_048_576
 
 const showItem = (row: ListedRow): z.output<typeof EmailItem> => ({
   id: row.id,
@@ -37,8 +48,6 @@ const showItem = (row: ListedRow): z.output<typeof EmailItem> => ({
   delivered_at: isoOrNull(row.delivered_at),
 })
 
-const instant = givenInstant.transform((text) => new Date(text)).optional()
-
 const ListQuery = filteredPage({
   status: statusFilter.optional().describe('Return only emails with this status.'),
   tag: z
@@ -51,14 +60,7 @@ const ListQuery = filteredPage({
     .max(320)
     .optional()
     .meta({ description: 'Return only emails with this exact address in `to`.', examples: ['ada@example.com'] }),
-  created_after: instant.meta({
-    description: 'Return only emails created at or after this time, in ISO 8601 with an offset.',
-    examples: ['2026-01-01T00:00:00Z'],
-  }),
-  created_before: instant.meta({
-    description: 'Return only emails created at or before this time, in ISO 8601 with an offset.',
-    examples: ['2027-01-01T00:00:00Z'],
-  }),
+  ...timeRange('emails created'),
 })
 
 const GetQuery = z.object({
@@ -126,21 +128,21 @@ type Needs = {
   fetchAttachments: FetchAttachments
 }
 
-const cancelRoute = (cancel: CancelMessage): Omit<Route, 'method' | 'path'> => ({
+const cancelRoute = (cancel: CancelMessage): Omit<PublicRoute, 'method' | 'path'> => ({
   tag: 'Emails',
   summary: 'Cancel a scheduled email',
-  scope: 'send:email',
+  access: byKey('send:email'),
   params: { id: 'message' },
   responses: { 200: { schema: Canceled, description: 'The email was canceled and will not be sent.' } },
   errors: ['NOT_FOUND', 'NOT_SCHEDULED', 'TENANT_FORBIDDEN'],
   handle: async (call) => {
-    const { id, canceled_at } = await cancel(call.caller, actorOf(call), 'email', call.params.id as string)
+    const { id, canceled_at } = await cancel(call.caller, actorOf(call), 'email', call.params.id)
     const canceledAt = canceled_at.toISOString()
-    return { status: 200, body: { id, channel: 'email', status: 'canceled', canceled_at: canceledAt } }
+    return ok({ id, channel: 'email', status: 'canceled', canceled_at: canceledAt })
   },
 })
 
-export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttachments }: Needs): Route[] => [
+export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttachments }: Needs): PublicRoute[] => [
   defineRoute({
     method: 'POST',
     path: '/emails',
@@ -149,7 +151,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     summary: 'Send an email',
     description:
       'Sends the email immediately. If `scheduled_at` is more than one second in the future, the email is stored with status `scheduled` and sent at that time. An email that no provider can take at the moment is stored in the same way if the operator has set `ON_PROVIDER_OUTAGE=queue`.',
-    scope: 'send:email',
+    access: byKey('send:email'),
     idempotent: true,
     body: SendEmail,
     bodyLimit: 16 * megabyte,
@@ -171,7 +173,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     summary: 'Send up to 100 emails',
     description:
       'Send an array of emails, or one email with up to 100 `to` recipients who each receive a separate message. The response is 200 even if every item fails; check the result of each item.',
-    scope: 'send:email',
+    access: byKey('send:email'),
     idempotent: true,
     body: Batch,
     describedBody: DescribedBatch,
@@ -195,7 +197,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     operationId: 'listEmails',
     tag: 'Emails',
     summary: 'List emails',
-    scope: 'read:messages',
+    access: byKey('read:messages'),
     query: ListQuery,
     responses: { 200: { schema: pageOf(EmailItem), description: 'A page of emails, newest first.' } },
     handle: async ({ caller, query }) => {
@@ -204,7 +206,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
       const normalized = to === undefined ? undefined : (parseMailbox(to)?.address ?? to)
       const filters = { status, tag, to: normalized, createdAfter: created_after, createdBefore: created_before }
       const rows = await read.list(caller, 'email', filters, { cursor, limit })
-      return { status: 200, body: page(rows, limit, showItem) }
+      return listed(rows, limit, showItem)
     },
   }),
   defineRoute({
@@ -213,14 +215,14 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     operationId: 'getEmail',
     tag: 'Emails',
     summary: 'Get an email',
-    scope: 'read:messages',
+    access: byKey('read:messages'),
     params: { id: 'message' },
     query: GetQuery,
     responses: { 200: { schema: Email, description: 'The email and its status history.' } },
     errors: ['NOT_FOUND'],
     handle: async ({ caller, params, query }) => {
-      const row = await read.find(caller, 'email', params.id as string)
-      return { status: 200, body: shownEmail(row, query.include === 'body') }
+      const row = await read.find(caller, 'email', params.id)
+      return ok(shownEmail(row, query.include === 'body'))
     },
   }),
   { method: 'DELETE', path: '/emails/{id}', operationId: 'cancelEmail', ...cancelRoute(cancel) },

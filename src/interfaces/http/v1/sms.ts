@@ -1,11 +1,12 @@
 import { z } from 'zod'
-import { givenInstant } from '../../ground/bounded-text.ts'
-import type { CancelMessage } from '../../messages/cancel.ts'
-import type { ReadMessages } from '../../messages/read.ts'
-import type { SendMessage } from '../../messages/send.ts'
-import type { SendBatch } from '../../messages/send-batch.ts'
-import { BatchResponse, statusFilter } from '../../messages/shapes.ts'
-import type { DraftSms } from '../../messages/sms/draft-sms.ts'
+import { isoOrNull } from '../../../platform/ground/instant.ts'
+import { megabyte } from '../../../platform/ground/units.ts'
+import type { CancelMessage } from '../../../sending/messages/cancel.ts'
+import type { ReadMessages } from '../../../sending/messages/read.ts'
+import type { SendMessage } from '../../../sending/messages/send.ts'
+import type { SendBatch } from '../../../sending/messages/send-batch.ts'
+import { BatchResponse, statusFilter } from '../../../sending/messages/shapes.ts'
+import type { DraftSms } from '../../../sending/messages/sms/draft-sms.ts'
 import {
   AcceptedSms,
   assertMedia,
@@ -15,19 +16,18 @@ import {
   SmsBatchItem,
   SmsDetail,
   SmsItem,
-} from '../../messages/sms/shapes.ts'
-import type { SmsDraft } from '../../messages/sms/sms-draft.ts'
-import type { ListedRow } from '../../messages/store/list-messages.ts'
-import { maxVariableValues } from '../../templates/variables.ts'
+} from '../../../sending/messages/sms/shapes.ts'
+import type { SmsDraft } from '../../../sending/messages/sms/sms-draft.ts'
+import type { ListedRow } from '../../../sending/messages/store/list-messages.ts'
+import { maxVariableValues } from '../../../sending/templates/variables.ts'
 import { actorOf } from '../actor.ts'
 import { maxBatch, quotaErrors, readItems } from '../batch-items.ts'
-import { filteredPage, page, pageOf } from '../page.ts'
+import { filteredPage, pageOf, timeRange } from '../page.ts'
 import { validate } from '../read-request.ts'
-import { defineRoute, type Route } from '../route.ts'
-import { isoOrNull } from '../shown-message.ts'
+import { listed, ok } from '../responses.ts'
+import { defineRoute, type PublicRoute } from '../route.ts'
+import { byKey } from '../route-access.ts'
 import { shownSms } from '../shown-sms.ts'
-
-const megabyte = 1_048_576
 
 const showItem = (row: ListedRow): z.output<typeof SmsItem> => ({
   id: row.id,
@@ -40,8 +40,6 @@ const showItem = (row: ListedRow): z.output<typeof SmsItem> => ({
   sent_at: isoOrNull(row.sent_at),
   delivered_at: isoOrNull(row.delivered_at),
 })
-
-const instant = givenInstant.transform((text) => new Date(text)).optional()
 
 const ListQuery = filteredPage({
   status: statusFilter.optional().describe('Return only messages with this status.'),
@@ -57,14 +55,7 @@ const ListQuery = filteredPage({
     .transform((text) => text.replace(/^ /, '+'))
     .optional()
     .meta({ description: 'Return only messages to this exact number.', examples: ['+447700900100'] }),
-  created_after: instant.meta({
-    description: 'Return only messages created at or after this time, in ISO 8601 with an offset.',
-    examples: ['2026-01-01T00:00:00Z'],
-  }),
-  created_before: instant.meta({
-    description: 'Return only messages created at or before this time, in ISO 8601 with an offset.',
-    examples: ['2027-01-01T00:00:00Z'],
-  }),
+  ...timeRange('messages created'),
 })
 
 const batchOf = <I extends z.ZodType>(item: I) => z.union([BulkSms, z.array(item).min(1).max(maxBatch)])
@@ -111,7 +102,7 @@ type Needs = {
   read: ReadMessages
 }
 
-export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Route[] => [
+export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): PublicRoute[] => [
   defineRoute({
     method: 'POST',
     path: '/sms',
@@ -120,7 +111,7 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Rou
     summary: 'Send an SMS or MMS',
     description:
       'Sends the message immediately, or at `scheduled_at` or `scheduled_local` if that is more than one second in the future. With `media_url` it is an MMS.',
-    scope: 'send:sms',
+    access: byKey('send:sms'),
     idempotent: true,
     body: SendSms,
     bounds: { values: maxVariableValues + 1_000 },
@@ -141,7 +132,7 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Rou
     summary: 'Send up to 100 SMS',
     description:
       'Send an array of messages, or one message with up to 100 `to` numbers. The response is 200 even if every item fails; check the result of each item.',
-    scope: 'send:sms',
+    access: byKey('send:sms'),
     idempotent: true,
     body: Batch,
     describedBody: DescribedBatch,
@@ -169,14 +160,14 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Rou
     operationId: 'listSms',
     tag: 'SMS',
     summary: 'List SMS',
-    scope: 'read:messages',
+    access: byKey('read:messages'),
     query: ListQuery,
     responses: { 200: { schema: pageOf(SmsItem), description: 'A page of messages, newest first.' } },
     handle: async ({ caller, query }) => {
       const { limit, cursor, status, tag, to, created_after, created_before } = query
       const filters = { status, tag, to, createdAfter: created_after, createdBefore: created_before }
       const rows = await read.list(caller, 'sms', filters, { cursor, limit })
-      return { status: 200, body: page(rows, limit, showItem) }
+      return listed(rows, limit, showItem)
     },
   }),
   defineRoute({
@@ -185,13 +176,11 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Rou
     operationId: 'getSms',
     tag: 'SMS',
     summary: 'Get an SMS',
-    scope: 'read:messages',
+    access: byKey('read:messages'),
     params: { id: 'message' },
     responses: { 200: { schema: SmsDetail, description: 'The message and its status history.' } },
     errors: ['NOT_FOUND'],
-    handle: async ({ caller, params }) => {
-      return { status: 200, body: shownSms(await read.find(caller, 'sms', params.id as string)) }
-    },
+    handle: async ({ caller, params }) => ok(shownSms(await read.find(caller, 'sms', params.id))),
   }),
   defineRoute({
     method: 'DELETE',
@@ -199,14 +188,14 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Rou
     operationId: 'cancelSms',
     tag: 'SMS',
     summary: 'Cancel a scheduled SMS',
-    scope: 'send:sms',
+    access: byKey('send:sms'),
     params: { id: 'message' },
     responses: { 200: { schema: CanceledSms, description: 'The message was canceled and will not be sent.' } },
     errors: ['NOT_FOUND', 'NOT_SCHEDULED', 'TENANT_FORBIDDEN'],
     handle: async (call) => {
-      const { id, canceled_at } = await cancel(call.caller, actorOf(call), 'sms', call.params.id as string)
+      const { id, canceled_at } = await cancel(call.caller, actorOf(call), 'sms', call.params.id)
       const canceledAt = canceled_at.toISOString()
-      return { status: 200, body: { id, channel: 'sms', status: 'canceled', canceled_at: canceledAt } }
+      return ok({ id, channel: 'sms', status: 'canceled', canceled_at: canceledAt })
     },
   }),
 ]

@@ -1,10 +1,12 @@
 import { z } from 'zod'
-import type { Clock } from '../../ground/clock.ts'
-import { Failure } from '../../ground/errors.ts'
-import type { TenantLifecycle } from '../../tenants/lifecycle.ts'
-import type { ReadUsage } from '../../usage/read.ts'
-import { UsageReport } from '../../usage/shapes.ts'
-import { defineRoute, type Route } from '../route.ts'
+import type { TenantLifecycle } from '../../../customers/tenants/lifecycle.ts'
+import type { ReadUsage } from '../../../customers/usage/read.ts'
+import { UsageReport } from '../../../customers/usage/shapes.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import { ok } from '../responses.ts'
+import { defineRoute, type PublicRoute } from '../route.ts'
+import { byKey } from '../route-access.ts'
 import { periodOf, periodQuery } from '../usage-period.ts'
 
 const UsageQuery = periodQuery.extend({
@@ -13,7 +15,7 @@ const UsageQuery = periodQuery.extend({
 
 type Needs = { clock: Clock; read: ReadUsage; tenants: Pick<TenantLifecycle, 'get'> }
 
-export const usageRoutes = ({ clock, read, tenants }: Needs): Route[] => [
+export const usageRoutes = ({ clock, read, tenants }: Needs): PublicRoute[] => [
   defineRoute({
     method: 'GET',
     path: '/usage',
@@ -22,7 +24,7 @@ export const usageRoutes = ({ clock, read, tenants }: Needs): Route[] => [
     summary: 'Get usage',
     description:
       "Returns usage for one month in the API key's environment. Set `by_key=true` to include a breakdown by API key.",
-    scope: 'read:usage',
+    access: byKey('read:usage'),
     query: UsageQuery,
     responses: { 200: { schema: UsageReport, description: 'The usage of the month.' } },
     errors: ['BY_KEY_NOT_AVAILABLE'],
@@ -31,7 +33,7 @@ export const usageRoutes = ({ clock, read, tenants }: Needs): Route[] => [
       const byKey = query.by_key === 'true'
       if (byKey && caller.tenantId !== null) throw new Failure('BY_KEY_NOT_AVAILABLE')
       const { orgId, tenantId, environment } = caller
-      return { status: 200, body: await read({ orgId, tenantId, environment, period, byKey }) }
+      return ok(await read({ orgId, tenantId, environment, period, byKey }))
     },
   }),
   defineRoute({
@@ -40,17 +42,17 @@ export const usageRoutes = ({ clock, read, tenants }: Needs): Route[] => [
     operationId: 'getTenantUsage',
     tag: 'Tenants',
     summary: "Get a tenant's usage",
-    scope: ['read:usage', 'read:tenants'],
+    access: byKey(['read:usage', 'read:tenants']),
     params: { id: 'tenant' },
     query: periodQuery,
     responses: { 200: { schema: UsageReport, description: 'The usage of the tenant.' } },
     errors: ['NOT_FOUND', 'TENANT_FORBIDDEN'],
     handle: async ({ caller, params, query }) => {
-      const tenantId = params.id as string
+      const tenantId = params.id
       const period = periodOf(query.period, clock.now())
       await tenants.get(caller, tenantId)
       const { orgId, environment } = caller
-      return { status: 200, body: await read({ orgId, tenantId, environment, period, byKey: false }) }
+      return ok(await read({ orgId, tenantId, environment, period, byKey: false }))
     },
   }),
 ]

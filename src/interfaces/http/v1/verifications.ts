@@ -1,9 +1,16 @@
-import { unavailable } from '../../db/refuse-in-outage.ts'
-import { Failure } from '../../ground/errors.ts'
-import type { CheckCodeOf } from '../../verifications/check-code.ts'
-import { CheckCode, CheckedVerification, StartedVerification, StartVerification } from '../../verifications/shapes.ts'
-import type { StartCode } from '../../verifications/start.ts'
-import { defineRoute, type Route } from '../route.ts'
+import { unavailable } from '../../../platform/db/refuse-in-outage.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import type { CheckCodeOf } from '../../../sending/verifications/check-code.ts'
+import {
+  CheckCode,
+  CheckedVerification,
+  StartedVerification,
+  StartVerification,
+} from '../../../sending/verifications/shapes.ts'
+import type { StartCode } from '../../../sending/verifications/start.ts'
+import { created, ok } from '../responses.ts'
+import { defineRoute, type PublicRoute } from '../route.ts'
+import { byKey } from '../route-access.ts'
 
 const startErrors = [
   'NO_SENDER',
@@ -32,7 +39,7 @@ const notRecorded = (cause?: unknown): Failure =>
 
 type Needs = { start: StartCode; check: CheckCodeOf }
 
-export const verificationRoutes = ({ start, check }: Needs): Route[] => [
+export const verificationRoutes = ({ start, check }: Needs): PublicRoute[] => [
   defineRoute({
     method: 'POST',
     path: '/verifications',
@@ -41,7 +48,7 @@ export const verificationRoutes = ({ start, check }: Needs): Route[] => [
     summary: 'Send a one-time code',
     description:
       'Sends a new code. To send it again, start a second verification: it has its own id and code, and the first one stays valid until it is used, expires or runs out of attempts. Use a new `Idempotency-Key` for every code that a person requests, never one per user or destination: a repeated key returns the first verification and sends nothing. At most five codes per destination and 1,000 per organisation are started in an hour.',
-    scope: 'write:verifications',
+    access: byKey('write:verifications'),
     idempotent: true,
     databaseFault: notRecorded,
     body: StartVerification,
@@ -50,7 +57,7 @@ export const verificationRoutes = ({ start, check }: Needs): Route[] => [
     },
     responses: { 201: { schema: StartedVerification, description: 'The code was sent.' } },
     errors: startErrors,
-    handle: async ({ caller, body, claim }) => ({ status: 201, body: await start(caller, body, claim) }),
+    handle: async ({ caller, body, claim }) => created(await start(caller, body, claim)),
   }),
   defineRoute({
     method: 'POST',
@@ -60,16 +67,13 @@ export const verificationRoutes = ({ start, check }: Needs): Route[] => [
     summary: 'Check a one-time code',
     description:
       'Compares the code that a person entered with the one that was sent. A wrong code spends one attempt, the right code none. The right code is approved once. A test key can check only verifications of test keys. After a 503 no attempt is spent, and you can check the code again.',
-    scope: 'write:verifications',
+    access: byKey('write:verifications'),
     params: { id: 'verification' },
     anyId: true,
     databaseFault: notRecorded,
     body: CheckCode,
     responses: { 200: { schema: CheckedVerification, description: 'The code was checked.' } },
     errors: ['UNAVAILABLE'],
-    handle: async ({ caller, params, body }) => ({
-      status: 200,
-      body: await check(caller, params.id as string, body.code),
-    }),
+    handle: async ({ caller, params, body }) => ok(await check(caller, params.id, body.code)),
   }),
 ]

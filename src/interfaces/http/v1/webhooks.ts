@@ -1,6 +1,4 @@
 import { z } from 'zod'
-import type { Db } from '../../db/pool.ts'
-import { keysetOf } from '../../ground/cursor.ts'
 import {
   Delivery,
   DeliveryWithPayload,
@@ -9,28 +7,21 @@ import {
   ReplayedFailed,
   ReplayFailed,
   TestFired,
-} from '../../webhooks/delivery-shapes.ts'
-import { EventSamples, eventSamples, eventShape } from '../../webhooks/event-shapes.ts'
-import type { FireWebhooks } from '../../webhooks/fire.ts'
-import type { ManageWebhooks } from '../../webhooks/manage.ts'
-import { knownEvents } from '../../webhooks/samples.ts'
-import {
-  CreatedWebhook,
-  CreateWebhook,
-  PatchWebhook,
-  RotatedWebhook,
-  RotateWebhook,
-  TestFire,
-  Webhook,
-} from '../../webhooks/shapes.ts'
-import { listDeliveries } from '../../webhooks/store/delivery-rows.ts'
-import { listEndpoints } from '../../webhooks/store/endpoint-rows.ts'
+} from '../../../webhooks/delivery-shapes.ts'
+import { EventSamples, eventSamples, eventShape } from '../../../webhooks/event-shapes.ts'
+import type { FireWebhooks } from '../../../webhooks/fire.ts'
+import type { ListDeliveries } from '../../../webhooks/list-deliveries.ts'
+import type { ManageWebhooks } from '../../../webhooks/manage.ts'
+import { knownEvents } from '../../../webhooks/samples.ts'
+import { CreateWebhook, PatchWebhook, RotateWebhook, TestFire } from '../../../webhooks/shapes.ts'
 import { actorOf } from '../actor.ts'
-import { Deleted } from '../deleted.ts'
 import type { WebhookShape } from '../openapi.ts'
-import { filteredPage, page, pageOf, pageQuery } from '../page.ts'
-import { type Call, defineRoute, type Route } from '../route.ts'
-import { shownDelivery, shownNewWebhook, shownRotation, shownTestFire, shownWebhook } from '../shown-webhook.ts'
+import { filteredPage, pageOf } from '../page.ts'
+import { listed, ok } from '../responses.ts'
+import { type Call, defineRoute, type PublicRoute } from '../route.ts'
+import { byKey, type KeyAccess } from '../route-access.ts'
+import { newWebhooks, rotatedWebhooks, shownTestFire, webhookDeliveries, webhooks } from '../shown-webhook.ts'
+import { publicRoutes } from './public-routes.ts'
 
 const DeliveryQuery = filteredPage({
   status: z.enum(deliveryStatuses).optional().describe('Return only deliveries with this status.'),
@@ -45,46 +36,36 @@ export const describedEvents: WebhookShape[] = knownEvents.map((event) => ({
   body: eventShape(event),
 }))
 
-type Needs = { db: Db; manage: ManageWebhooks; fire: FireWebhooks }
+const routes = publicRoutes('Webhooks', webhooks)
 
-export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
+type EndpointCall = Call<KeyAccess, { id: string }, unknown, unknown>
+
+type Needs = { manage: ManageWebhooks; deliveries: ListDeliveries; fire: FireWebhooks }
+
+export const webhookRoutes = ({ manage, deliveries, fire }: Needs): PublicRoute[] => {
   const base = { tag: 'Webhooks', params: { id: 'webhookEndpoint' } } as const
   const oneDelivery = { ...base, params: { id: 'webhookEndpoint', delivery_id: 'webhookDelivery' } } as const
-  const readEndpoint = ({ caller, params }: Call<unknown, unknown>) => manage.get(caller, params.id as string)
-  const reachEndpoint = ({ caller, params }: Call<unknown, unknown>) => manage.reach(caller, params.id as string)
+  const readEndpoint = ({ caller, params }: EndpointCall) => manage.get(caller, params.id)
+  const reachEndpoint = ({ caller, params }: EndpointCall) => manage.reach(caller, params.id)
 
   return [
-    defineRoute({
-      method: 'POST',
+    publicRoutes('Webhooks', newWebhooks).create({
       path: '/webhooks',
       operationId: 'createWebhook',
-      tag: 'Webhooks',
       summary: 'Create a webhook endpoint',
       description:
         'The response contains the signing secret, which is not shown again. Rotate the secret to get a new one.',
-      scope: 'write:webhooks',
+      access: byKey('write:webhooks'),
       body: CreateWebhook,
-      responses: { 201: { schema: CreatedWebhook, description: 'The new webhook endpoint.' } },
       errors: ['WEBHOOK_URL_NOT_ALLOWED', 'PLAN_RESOURCE_LIMIT', 'TENANT_FORBIDDEN'],
-      handle: async (call) => {
-        const created = await manage.create(call.caller, actorOf(call), call.body)
-        return { status: 201, body: shownNewWebhook(created) }
-      },
+      action: manage.create,
     }),
-    defineRoute({
-      method: 'GET',
+    routes.list({
       path: '/webhooks',
       operationId: 'listWebhooks',
-      tag: 'Webhooks',
       summary: 'List webhook endpoints',
-      scope: 'read:webhooks',
-      query: pageQuery,
-      responses: { 200: { schema: pageOf(Webhook), description: 'A page of webhook endpoints, newest first.' } },
-      handle: async ({ caller, query }) => {
-        const { orgId, tenantId } = caller
-        const rows = await db.rows(listEndpoints, { orgId, tenantId, ...keysetOf(query) })
-        return { status: 200, body: page(rows, query.limit, shownWebhook) }
-      },
+      access: byKey('read:webhooks'),
+      action: manage.list,
     }),
     defineRoute({
       method: 'GET',
@@ -93,70 +74,48 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       tag: 'Webhooks',
       summary: 'List event types',
       description: 'Returns every event type that an endpoint can subscribe to, each with a sample payload.',
-      scope: 'read:webhooks',
+      access: byKey('read:webhooks'),
       responses: { 200: { schema: EventSamples, description: 'The event types and their sample payloads.' } },
-      handle: async () => ({ status: 200, body: { data: eventSamples } }),
+      handle: async () => ok({ data: eventSamples }),
     }),
-    defineRoute({
-      ...base,
-      method: 'GET',
+    routes.get({
       path: '/webhooks/{id}',
       operationId: 'getWebhook',
       summary: 'Get a webhook endpoint',
-      scope: 'read:webhooks',
-      responses: { 200: { schema: Webhook, description: 'The webhook endpoint.' } },
-      errors: ['NOT_FOUND'],
-      handle: async (call) => ({ status: 200, body: shownWebhook(await readEndpoint(call)) }),
+      access: byKey('read:webhooks'),
+      action: manage.get,
     }),
-    defineRoute({
-      ...base,
-      method: 'PATCH',
+    routes.change({
       path: '/webhooks/{id}',
       operationId: 'updateWebhook',
       summary: 'Update a webhook endpoint',
       description:
         'Omitted fields do not change. Disabling an endpoint or setting `events` to an empty list pauses it: pending deliveries are canceled, and events during the pause are not delivered later.',
-      scope: 'write:webhooks',
+      access: byKey('write:webhooks'),
       body: PatchWebhook,
-      responses: { 200: { schema: Webhook, description: 'The updated webhook endpoint.' } },
       errors: ['NOT_FOUND', 'WEBHOOK_URL_NOT_ALLOWED', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
-      handle: async (call) => {
-        const row = await manage.patch(call.caller, actorOf(call), call.params.id as string, call.body)
-        return { status: 200, body: shownWebhook(row) }
-      },
+      action: manage.patch,
     }),
-    defineRoute({
-      ...base,
-      method: 'DELETE',
+    routes.remove({
       path: '/webhooks/{id}',
       operationId: 'deleteWebhook',
       summary: 'Delete a webhook endpoint',
-      scope: 'write:webhooks',
-      responses: { 200: { schema: Deleted, description: 'The webhook endpoint was deleted.' } },
+      access: byKey('write:webhooks'),
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
-      handle: async (call) => {
-        const id = call.params.id as string
-        await manage.remove(call.caller, actorOf(call), id)
-        return { status: 200, body: { id, deleted: true } }
-      },
+      action: manage.remove,
     }),
-    defineRoute({
-      ...base,
+    publicRoutes('Webhooks', rotatedWebhooks).change({
       method: 'POST',
       path: '/webhooks/{id}/rotate',
       operationId: 'rotateWebhookSecret',
       summary: 'Rotate a signing secret',
       description:
         'All further attempts are signed with the new secret, including retries. The old secret stops being used immediately. With `overlap_hours`, the header `Webhook-Signature` carries a signature with each of the two secrets for that long, the new one first.',
-      scope: 'write:webhooks',
+      access: byKey('write:webhooks', { testKey: 'ENVIRONMENT_ESCALATION' }),
       body: RotateWebhook,
-      forbiddenKeys: { testKey: 'ENVIRONMENT_ESCALATION' },
-      responses: { 200: { schema: RotatedWebhook, description: 'The new secret.' } },
+      response: 'The new secret.',
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN'],
-      handle: async (call) => {
-        const rotated = await manage.rotate(call.caller, actorOf(call), call.params.id as string, call.body)
-        return { status: 200, body: shownRotation(rotated) }
-      },
+      action: manage.rotate,
     }),
     defineRoute({
       ...base,
@@ -166,14 +125,14 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       summary: 'Send a test delivery',
       description:
         'Sends one sample event, even if the endpoint is not subscribed to it, and waits for the response. If the endpoint fails, the request still succeeds and `success` is `false`.',
-      scope: 'write:webhooks',
+      access: byKey('write:webhooks'),
       body: TestFire,
       responses: { 200: { schema: TestFired, description: 'The response of the endpoint.' } },
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENDPOINT_DISABLED', 'TEST_FIRE_RATE_LIMITED'],
       handle: async (call) => {
         const { event } = call.body
         const fired = await fire.test(call.caller, actorOf(call), await reachEndpoint(call), event)
-        return { status: 200, body: shownTestFire(fired, event) }
+        return ok(shownTestFire(fired, event))
       },
     }),
     defineRoute({
@@ -182,22 +141,16 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       path: '/webhooks/{id}/deliveries',
       operationId: 'listWebhookDeliveries',
       summary: 'List deliveries',
-      scope: 'read:webhooks',
+      access: byKey('read:webhooks'),
       query: DeliveryQuery,
       responses: { 200: { schema: pageOf(Delivery), description: 'A page of deliveries, newest first.' } },
       errors: ['NOT_FOUND'],
       handle: async (call) => {
         const { query, caller } = call
-        const { id } = await readEndpoint(call)
+        const { id: endpointId } = await readEndpoint(call)
         const { status = null, event = null } = query
-        const rows = await db.rows(listDeliveries, {
-          orgId: caller.orgId,
-          endpointId: id,
-          status,
-          event,
-          ...keysetOf(query),
-        })
-        return { status: 200, body: page(rows, query.limit, shownDelivery) }
+        const rows = await deliveries.ofEndpoint({ orgId: caller.orgId, endpointId, status, event }, query)
+        return listed(rows, query.limit, webhookDeliveries.show)
       },
     }),
     defineRoute({
@@ -206,12 +159,12 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       path: '/webhooks/{id}/deliveries/{delivery_id}',
       operationId: 'getWebhookDelivery',
       summary: 'Get a delivery',
-      scope: 'read:webhooks',
+      access: byKey('read:webhooks'),
       responses: { 200: { schema: DeliveryWithPayload, description: 'The delivery and its payload.' } },
       errors: ['NOT_FOUND'],
       handle: async (call) => {
-        const row = await fire.find(call.caller, await readEndpoint(call), call.params.delivery_id as string)
-        return { status: 200, body: { ...shownDelivery(row), payload: JSON.parse(row.payload) } }
+        const row = await fire.find(call.caller, await readEndpoint(call), call.params.delivery_id)
+        return ok({ ...webhookDeliveries.show(row), payload: JSON.parse(row.payload) })
       },
     }),
     defineRoute({
@@ -221,12 +174,12 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       operationId: 'replayWebhookDelivery',
       summary: 'Replay a delivery',
       description: 'Sends the same event again as a new delivery. You can replay any delivery that is not pending.',
-      scope: 'write:webhooks',
+      access: byKey('write:webhooks'),
       responses: { 202: { schema: Replayed, description: 'The new delivery.' } },
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENDPOINT_DISABLED', 'REPLAY_RATE_LIMITED'],
       handle: async (call) => {
         const endpoint = await reachEndpoint(call)
-        const id = call.params.delivery_id as string
+        const id = call.params.delivery_id
         const replay = await fire.replay(call.caller, actorOf(call), endpoint, id)
         return { status: 202, body: { delivery_id: replay.id, replay_of: replay.replay_of } }
       },
@@ -239,7 +192,7 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       summary: 'Replay failed deliveries',
       description:
         'Replays up to 100 failed deliveries, oldest first. Each delivery is replayed only once, so repeat the request while `has_more` is `true`.',
-      scope: 'write:webhooks',
+      access: byKey('write:webhooks'),
       body: ReplayFailed,
       responses: { 202: { schema: ReplayedFailed, description: 'The new deliveries.' } },
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENDPOINT_DISABLED', 'REPLAY_RATE_LIMITED'],

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { brotliCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expectRefusal } from '../../../test/expect/refusal.ts'
-import { startTestService, type TestService } from '../../../test/service/service.ts'
+import { expectRefusal } from '../../../../test/expect/refusal.ts'
+import { startTestService, type TestService } from '../../../../test/service/service.ts'
 
 const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 const page = '<!doctype html><title>Tidings</title>'

@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { extname, join, relative, sep } from 'node:path'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Failure } from '../../ground/errors.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
 import type { WebPages } from '../server.ts'
 
 const types: Record<string, string> = {

@@ -1,6 +1,7 @@
 /** The chains: their ends, their links, and the entries that wait to be linked. */
-import { statement } from '../../db/statement.ts'
-import { type EntryRow, entryColumns } from '../store.ts'
+import { bytes, columns, number, type RowOf, text } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import { type EntryRow, entryColumns } from './entry-rows.ts'
 
 /** Orgs with entries to link. Each org costs one index lookup, however many entries it has. */
 export const orgsToLink = statement<{ afterOrgId: string; limit: number }, { org_id: string }>(
@@ -14,21 +15,22 @@ export const orgsToLink = statement<{ afterOrgId: string; limit: number }, { org
    select org_id from orgs where org_id is not null limit :limit`,
 )
 
-export type ChainRow = {
-  head_seq: number
-  head_digest: Buffer
-  head_signature: string | null
-  pruned_seq: number
-  pruned_digest: Buffer | null
-  pruned_signature: string | null
-  /** Whether the register names the org. */
-  registered: boolean
-}
+const endColumns = columns({
+  head_seq: number,
+  head_digest: bytes,
+  head_signature: text.orNull,
+  pruned_seq: number,
+  pruned_digest: bytes.orNull,
+  pruned_signature: text.orNull,
+})
+
+/** `registered`: whether the register names the org. */
+export type ChainRow = RowOf<typeof endColumns> & { registered: boolean }
 
 /** Taken for linking and pruning, never for writing entries. Returns no row if another process has the lock. */
 export const lockChain = statement<{ orgId: string }, ChainRow>(
   'audit.lock_chain',
-  `select head_seq, head_digest, head_signature, pruned_seq, pruned_digest, pruned_signature,
+  `select ${endColumns},
      exists (select 1 from audit_register r where r.org_id = c.org_id) as registered
    from audit_chains c
    where org_id = :orgId
@@ -41,7 +43,7 @@ export const endsAfter = statement<
   ChainRow & { org_id: string; has_org: boolean }
 >(
   'audit.ends_after',
-  `select org_id, head_seq, head_digest, head_signature, pruned_seq, pruned_digest, pruned_signature,
+  `select org_id, ${endColumns},
      exists (select 1 from audit_register r where r.org_id = c.org_id) as registered,
      exists (select 1 from orgs o where o.id = c.org_id) as has_org
    from audit_chains c
@@ -89,10 +91,10 @@ export type WaitingEntry = EntryRow & { queued_at: Date }
  */
 export const entriesToLink = statement<{ orgId: string; skip: number; limit: number }, WaitingEntry>(
   'audit.entries_to_link',
-  `select ${entryColumns('e')}, u.created_at as queued_at
+  `select ${entryColumns.of('e')}, u.created_at as queued_at
    from audit_unlinked u
    cross join lateral (
-     select ${entryColumns('a')} from audit_entries a
+     select ${entryColumns.of('a')} from audit_entries a
      where a.org_id = u.org_id and a.id >= u.entry_id and a.id <= u.entry_id
      order by a.id limit 1
    ) e
@@ -133,10 +135,13 @@ export type LinkRow = { seq: number; entry_id: string; digest: Buffer }
 /** A link and its entry. If the entry no longer exists, all its columns are null. */
 export type LinkedEntry = LinkRow & (EntryRow | { [Column in keyof EntryRow]: null })
 
+/** Selects links with their entries, up to the condition. */
+export const selectLinks = `select l.seq, l.entry_id, l.digest, ${entryColumns.of('e')}
+   from audit_links l left join audit_entries e on e.org_id = l.org_id and e.id = l.entry_id`
+
 export const readLinks = statement<{ orgId: string; afterSeq: number; lastSeq: number; limit: number }, LinkedEntry>(
   'audit.read_links',
-  `select l.seq, l.entry_id, l.digest, ${entryColumns('e')}
-   from audit_links l left join audit_entries e on e.org_id = l.org_id and e.id = l.entry_id
+  `${selectLinks}
    where l.org_id = :orgId and l.seq > :afterSeq and l.seq <= :lastSeq
    order by l.seq
    limit :limit`,
@@ -145,8 +150,7 @@ export const readLinks = statement<{ orgId: string; afterSeq: number; lastSeq: n
 /** The links up to `lastSeq`, newest first. */
 export const readLinksDown = statement<{ orgId: string; lastSeq: number; limit: number }, LinkedEntry>(
   'audit.read_links_down',
-  `select l.seq, l.entry_id, l.digest, ${entryColumns('e')}
-   from audit_links l left join audit_entries e on e.org_id = l.org_id and e.id = l.entry_id
+  `${selectLinks}
    where l.org_id = :orgId and l.seq <= :lastSeq
    order by l.seq desc
    limit :limit`,
@@ -214,27 +218,17 @@ export const countUnlinked = statement<{ orgId: string }, { n: number }>(
   'select count(*) as n from audit_unlinked where org_id = :orgId',
 )
 
+type EndSignatures = { orgId: string; headSignature: string | null; prunedSignature: string | null; at: Date }
+
 /** Replaces the signatures of both ends. Only for ends that verify, or that an operator has decided to trust. */
-export const setEndSignatures = statement<{
-  orgId: string
-  headSignature: string | null
-  prunedSignature: string | null
-  at: Date
-}>(
+export const setEndSignatures = statement<EndSignatures>(
   'audit.set_end_signatures',
   `update audit_chains set head_signature = :headSignature, pruned_signature = :prunedSignature, updated_at = :at
    where org_id = :orgId`,
 )
 
 /** Both ends become the same link, so that the chain has no entries and continues from there. */
-export const restartChain = statement<{
-  orgId: string
-  seq: number
-  digest: Buffer
-  headSignature: string | null
-  prunedSignature: string | null
-  at: Date
-}>(
+export const restartChain = statement<EndSignatures & { seq: number; digest: Buffer }>(
   'audit.restart_chain',
   `update audit_chains set head_seq = :seq, head_digest = :digest, head_signature = :headSignature,
      pruned_seq = :seq, pruned_digest = :digest, pruned_signature = :prunedSignature, updated_at = :at

@@ -1,38 +1,22 @@
-import { type NoParams, statement } from '../db/statement.ts'
+import { columns, json, type RowOf, text, time } from '../../../platform/db/columns.ts'
+import { type NoParams, statement } from '../../../platform/db/statement.ts'
 
-export type EntryRow = {
-  org_id: string
-  id: string
-  actor_user_id: string | null
-  action: string
-  resource_type: string | null
-  resource_id: string | null
-  metadata: Record<string, unknown> | null
-  ip_address: string | null
-  user_agent: string
-  created_at: Date
-  signature: string | null
-  seal: string | null
-}
+export const entryColumns = columns({
+  org_id: text,
+  id: text,
+  actor_user_id: text.orNull,
+  action: text,
+  resource_type: text.orNull,
+  resource_id: text.orNull,
+  metadata: json<Record<string, unknown>>().orNull,
+  ip_address: text.orNull,
+  user_agent: text,
+  created_at: time,
+  signature: text.orNull,
+  seal: text.orNull,
+})
 
-/** The columns of an `EntryRow`, of the table with the given alias. */
-export const entryColumns = (alias: string): string =>
-  [
-    'org_id',
-    'id',
-    'actor_user_id',
-    'action',
-    'resource_type',
-    'resource_id',
-    'metadata',
-    'ip_address',
-    'user_agent',
-    'created_at',
-    'signature',
-    'seal',
-  ]
-    .map((name) => `${alias}.${name}`)
-    .join(', ')
+export type EntryRow = RowOf<typeof entryColumns>
 
 /** Inserts entries and queues them to be linked into the chain. */
 export const insertEntries = statement<{
@@ -51,16 +35,13 @@ export const insertEntries = statement<{
 }>(
   'audit.insert',
   `with added as (
-     insert into audit_entries (org_id, id, actor_user_id, action, resource_type, resource_id, metadata, ip_address,
-       user_agent, created_at, signature, seal)
-     select org_id, id, actor_user_id, action, resource_type, resource_id, metadata, ip_address,
-       user_agent, created_at, signature, seal
+     insert into audit_entries (${entryColumns})
+     select ${entryColumns}
      from unnest(
        :orgIds::text[], :ids::text[], :actors::text[], :actions::text[], :resourceTypes::text[], :resourceIds::text[],
        :metadata::jsonb[], :ips::text[], :userAgents::text[], :at::timestamptz[], :signatures::text[],
        :seals::text[]
-     ) as e (org_id, id, actor_user_id, action, resource_type, resource_id, metadata, ip_address,
-       user_agent, created_at, signature, seal)
+     ) as e (${entryColumns})
      returning org_id, created_at, id
    )
    insert into audit_unlinked (org_id, created_at, entry_id) select org_id, created_at, id from added`,
@@ -68,13 +49,12 @@ export const insertEntries = statement<{
 
 /**
  * Two common table expressions that insert the entries returned by `query`, for a module that writes action and entry
- * in one statement. The columns of `query` must be in the order below. If the statement fails, the module runs it
+ * in one statement. The columns of `query` must be in the order of `entryColumns`. If the statement fails, the module runs it
  * without these and passes the entries to `Audit`, which writes them under a savepoint.
  */
 export const appendEntries = (query: string): string => `
    entries as (
-     insert into audit_entries (org_id, id, actor_user_id, action, resource_type, resource_id, metadata, ip_address,
-       user_agent, created_at, signature, seal)
+     insert into audit_entries (${entryColumns})
      ${query}
      returning org_id, created_at, id
    ), unlinked as (
@@ -96,7 +76,7 @@ export const forbidChanges = statement<NoParams, { path: string }>(
 /** Locks and returns a chunk of a user's entries. */
 export const entriesOfActor = statement<{ userId: string; limit: number }, EntryRow>(
   'audit.entries_of_actor',
-  `select ${entryColumns('e')} from audit_entries e
+  `select ${entryColumns.of('e')} from audit_entries e
    where actor_user_id = :userId
    order by org_id, id
    limit :limit

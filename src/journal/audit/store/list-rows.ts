@@ -1,6 +1,7 @@
 /** Pages of an org's entries, newest first. */
-import { statement } from '../../db/statement.ts'
-import { type EntryRow, entryColumns } from '../store.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import type { Keyset } from '../../../platform/ground/cursor.ts'
+import { type EntryRow, entryColumns } from './entry-rows.ts'
 
 /** Without signature and seal, which no list shows. */
 export type ListedEntry = Omit<EntryRow, 'signature' | 'seal'>
@@ -9,14 +10,7 @@ const listed = `e.org_id, e.id, e.actor_user_id, e.action, e.resource_type, e.re
   e.user_agent, e.created_at`
 
 /** What a page starts after, and the range of time. Both bounds are inclusive. */
-export type EntryRange = {
-  orgId: string
-  afterAt: string | null
-  afterId: string | null
-  createdAfter: Date | null
-  createdBefore: Date | null
-  limit: number
-}
+export type EntryRange = Keyset & { orgId: string; createdAfter: Date | null; createdBefore: Date | null }
 
 export type EntryFilter = {
   action: string | null
@@ -130,7 +124,7 @@ export const listEntriesOfResource = statement<
 /** The entries with their signatures, for verification. */
 export const listSignedEntries = statement<EntryRange, EntryRow>(
   'audit.list_signed',
-  `select ${entryColumns('e')} from audit_entries e
+  `select ${entryColumns.of('e')} from audit_entries e
    where e.org_id = :orgId and ${inRange}
    ${newestFirst}`,
 )

@@ -1,7 +1,7 @@
 /** Retention of audit entries: the old ends of the chains. */
-import { statement } from '../../db/statement.ts'
-import { type EntryRow, entryColumns } from '../store.ts'
-import type { LinkedEntry } from './chain-rows.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import { type LinkedEntry, selectLinks } from './chain-rows.ts'
+import { type EntryRow, entryColumns } from './entry-rows.ts'
 
 /** The chains after `afterOrgId`, each with the entry of its oldest link. */
 export const oldestEntries = statement<
@@ -19,8 +19,7 @@ export const oldestEntries = statement<
 
 export const oldestLinks = statement<{ orgId: string; limit: number }, LinkedEntry>(
   'audit.oldest_links',
-  `select l.seq, l.entry_id, l.digest, ${entryColumns('e')}
-   from audit_links l left join audit_entries e on e.org_id = l.org_id and e.id = l.entry_id
+  `${selectLinks}
    where l.org_id = :orgId
    order by l.seq
    limit :limit`,
@@ -29,7 +28,7 @@ export const oldestLinks = statement<{ orgId: string; limit: number }, LinkedEnt
 /** The newest decisions of operators to trust the ends of the chain. */
 export const trustDecisions = statement<{ orgId: string; limit: number }, EntryRow>(
   'audit.trust_decisions',
-  `select ${entryColumns('e')} from audit_entries e
+  `select ${entryColumns.of('e')} from audit_entries e
    where e.org_id = :orgId and e.action = 'audit.ends_signed'
    order by e.created_at desc, e.id desc
    limit :limit`,
@@ -51,6 +50,17 @@ export const setPrunedEnd = statement<{
   'audit.set_pruned_end',
   `update audit_chains set pruned_seq = :seq, pruned_digest = :digest, pruned_signature = :signature, updated_at = :at
    where org_id = :orgId`,
+)
+
+/** A page of the entries of a day, in the order of the archive. */
+type DayPage = { orgId: string; to: Date; afterAt: Date; afterId: string; limit: number }
+
+export const entriesOfDay = statement<DayPage, EntryRow>(
+  'audit.entries_of_day',
+  `select ${entryColumns.of('e')} from audit_entries e
+   where e.org_id = :orgId and (e.created_at, e.id) > (:afterAt::timestamptz, :afterId) and e.created_at < :to
+   order by e.created_at, e.id
+   limit :limit`,
 )
 
 // The rest is for the log of a deleted org.

@@ -1,5 +1,5 @@
 /** The register: every org that has a chain, in the order in which the chains began. */
-import { type NoParams, statement } from '../../db/statement.ts'
+import { type NoParams, statement } from '../../../platform/db/statement.ts'
 
 export type RegisterHead = { seq: number; digest: Buffer; signature: string | null }
 

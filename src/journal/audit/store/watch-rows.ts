@@ -1,4 +1,4 @@
-import { statement } from '../../db/statement.ts'
+import { statement } from '../../../platform/db/statement.ts'
 import type { ChainRow } from './chain-rows.ts'
 
 /** For each entry, in the given order: whether it is there, and whether it is linked. */

@@ -1,5 +1,5 @@
 /** Looks up what a chain has at the sequence numbers of heads that were kept elsewhere. */
-import { statement } from '../../db/statement.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
 /** For each head: the digest of its link, and the old end of its chain. Null where the chain has neither. */
 export const linksOfHeads = statement<

@@ -1,5 +1,5 @@
 /** Mails about the spend cap. */
-import { statement } from '../../db/statement.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
 export type AlertMailKey = { orgId: string; period: string; threshold: number; userId: string }
 

@@ -1,7 +1,8 @@
 /** Orgs as customers of the payment provider, and what the billing page shows. */
-import { statement } from '../../db/statement.ts'
-import type { Plan } from '../../orgs/plans.ts'
-import type { SubscriptionStatus } from '../../providers/payments/payment-provider.ts'
+
+import type { Plan } from '../../../customers/orgs/plans.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import type { SubscriptionStatus } from '../../../providers/payments/payment-provider.ts'
 
 export const findPayer = statement<
   { orgId: string; userId: string; provider: string },

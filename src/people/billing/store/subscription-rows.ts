@@ -1,6 +1,6 @@
 /** Subscriptions, and the events that change them. */
-import { statement } from '../../db/statement.ts'
-import type { PaidPlan, SubscriptionStatus } from '../../providers/payments/payment-provider.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import type { PaidPlan, SubscriptionStatus } from '../../../providers/payments/payment-provider.ts'
 
 /** Pays for its plan now. */
 const pays = "status <> 'pending' and ended_at is null"

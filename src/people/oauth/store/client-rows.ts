@@ -1,29 +1,29 @@
 /** Registered clients. They belong to no org: people of any org can allow a client to act for them. */
-import { statement, unseen } from '../../db/statement.ts'
+import type { Given } from '../../../platform/db/columns.ts'
+import { statement, unseen } from '../../../platform/db/statement.ts'
 
 export type ClientRow = { id: string; name: string; redirect_uris: string[] }
 
 /**
  * Registers a client. While too many wait for their first use, the oldest of the source with the most of them gives way,
- * so that one source neither keeps others out nor removes their clients.
+ * so that one source neither keeps others out nor removes their clients. A client that another statement holds is passed
+ * over: two registrations that remove the same clients would otherwise deadlock, and a client in its first use would go.
  */
-export const insertClient = statement<{
-  id: string
-  name: string
-  redirectUris: string[]
-  source: string
-  at: Date
-  maxUnused: number
-}>(
+export const insertClient = statement<
+  Given<ClientRow, 'id' | 'name' | 'redirect_uris'> & { source: string; at: Date; maxUnused: number }
+>(
   'oauth.insert_client',
   `with waiting as (
      select id, created_at, count(*) over () as n, count(*) over (partition by source) as of_source
      from oauth_clients where used_at is null
    ), removed as (
      delete from oauth_clients where id in (
-       select id from waiting
-       order by of_source desc, created_at, id
-       limit greatest(0, (select max(n) from waiting) + 1 - :maxUnused))
+       select id from oauth_clients
+       where used_at is null and id in (
+         select id from waiting
+         order by of_source desc, created_at, id
+         limit greatest(0, (select max(n) from waiting) + 1 - :maxUnused))
+       for update skip locked)
    )
    insert into oauth_clients (id, name, redirect_uris, source, created_at)
    values (:id, :name, :redirectUris::text[], :source, :at)`,

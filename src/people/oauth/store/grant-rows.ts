@@ -1,8 +1,9 @@
 /** Grants with their code and refresh token. A grant that ends is deleted, and its access tokens with it. */
-import { isVouched } from '../../accounts/store/enforcement-rows.ts'
-import { statement } from '../../db/statement.ts'
-import type { Keyset } from '../../ground/cursor.ts'
-import type { ScopeName } from '../../keys/scopes.ts'
+import { isVouched } from '../../../customers/accounts/store/enforcement-rows.ts'
+import type { ScopeName } from '../../../customers/keys/scopes.ts'
+import { columns, type RowOf, text } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import { type Keyset, newestPageOf } from '../../../platform/ground/cursor.ts'
 
 export const insertGrant = statement<{
   orgId: string
@@ -23,8 +24,8 @@ export const insertGrant = statement<{
      :codeExpiresAt, :at, :codeExpiresAt)`,
 )
 
-export type EndedGrantRow = { org_id: string; id: string; client_id: string; user_id: string }
-const ended = 'org_id, id, client_id, user_id'
+const ended = columns({ org_id: text, id: text, client_id: text, user_id: text })
+export type EndedGrantRow = RowOf<typeof ended>
 
 /** A person can allow the same client several times. The oldest grants beyond the limit end. */
 export const endExcessGrants = statement<
@@ -50,21 +51,20 @@ const ofOpenMember = `from memberships m join orgs o on o.id = m.org_id
 /** No token outlives the longest life of its grant. */
 const lifeEnd = "g.created_at + :maxDays::int * interval '1 day'"
 
+type NewTokens = {
+  clientId: string
+  familyHash: Buffer
+  refreshHash: Buffer
+  accessHash: Buffer
+  at: Date
+  refreshExpiresAt: Date
+  accessExpiresAt: Date
+  maxDays: number
+}
+
 /** This statement and the next ones have no org id: the code or the token identifies the org. */
 export const redeemCode = statement<
-  {
-    codeHash: Buffer
-    clientId: string
-    codeChallenge: string
-    redirectUri: string | null
-    familyHash: Buffer
-    refreshHash: Buffer
-    accessHash: Buffer
-    at: Date
-    refreshExpiresAt: Date
-    accessExpiresAt: Date
-    maxDays: number
-  },
+  NewTokens & { codeHash: Buffer; codeChallenge: string; redirectUri: string | null },
   IssuedRow
 >(
   'oauth.redeem_code',
@@ -92,21 +92,7 @@ export const endGrantOfUsedCode = statement<{ codeHash: Buffer }, EndedGrantRow>
 )
 
 /** Without `scopes`, the new access token has those of the grant. */
-export const rotateRefresh = statement<
-  {
-    familyHash: Buffer
-    presentedHash: Buffer
-    clientId: string
-    refreshHash: Buffer
-    accessHash: Buffer
-    scopes: string[] | null
-    at: Date
-    refreshExpiresAt: Date
-    accessExpiresAt: Date
-    maxDays: number
-  },
-  IssuedRow
->(
+export const rotateRefresh = statement<NewTokens & { presentedHash: Buffer; scopes: string[] | null }, IssuedRow>(
   'oauth.rotate_refresh',
   `with rotated as (
      update oauth_grants g
@@ -205,22 +191,19 @@ export type GrantRow = {
 }
 
 const listed = `g.id, c.name as client_name, g.user_id, g.org_id, g.scopes, g.created_at, g.last_used_at`
-const paged = `(:afterAt::timestamptz is null or (g.created_at, g.id) < (:afterAt::timestamptz, :afterId))
-   order by g.created_at desc, g.id desc
-   limit :limit`
 
 /** Over all orgs of the person, or on one of them. */
 export const listGrantsOfUser = statement<{ userId: string; onlyOrgId: string | null; at: Date } & Keyset, GrantRow>(
   'oauth.list_grants_of_user',
   `select ${listed} from oauth_grants g join oauth_clients c on c.id = g.client_id
    where g.user_id = :userId and g.expires_at > :at and (:onlyOrgId::text is null or g.org_id = :onlyOrgId)
-     and ${paged}`,
+     ${newestPageOf('g')}`,
 )
 
 export const listGrantsOfOrg = statement<{ orgId: string; at: Date } & Keyset, GrantRow>(
   'oauth.list_grants_of_org',
   `select ${listed} from oauth_grants g join oauth_clients c on c.id = g.client_id
-   where g.org_id = :orgId and g.expires_at > :at and ${paged}`,
+   where g.org_id = :orgId and g.expires_at > :at ${newestPageOf('g')}`,
 )
 
 export const sweepGrants = statement<{ at: Date }>(

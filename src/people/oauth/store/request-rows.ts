@@ -1,6 +1,8 @@
 /** Requests of clients that wait for a person's decision. Each belongs to the person who opened it. */
-import { statement } from '../../db/statement.ts'
-import type { ScopeName } from '../../keys/scopes.ts'
+
+import type { ScopeName } from '../../../customers/keys/scopes.ts'
+import type { Given } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
 export type RequestRow = {
   client_id: string
@@ -11,17 +13,16 @@ export type RequestRow = {
   code_challenge: string
 }
 
-export const insertRequest = statement<{
-  userId: string
-  id: string
-  clientId: string
-  redirectUri: string
-  state: string | null
-  scopes: string[]
-  codeChallenge: string
-  at: Date
-  expiresAt: Date
-}>(
+const requested = 'r.client_id, c.name as client_name, r.redirect_uri, r.state, r.scopes, r.code_challenge'
+
+export const insertRequest = statement<
+  Given<RequestRow, 'client_id' | 'redirect_uri' | 'state' | 'scopes' | 'code_challenge'> & {
+    userId: string
+    id: string
+    at: Date
+    expiresAt: Date
+  }
+>(
   'oauth.insert_request',
   `insert into oauth_requests
      (user_id, id, client_id, redirect_uri, state, scopes, code_challenge, created_at, expires_at)
@@ -38,7 +39,7 @@ export const trimRequests = statement<{ userId: string; kept: number }>(
 
 export const findRequest = statement<{ userId: string; id: string; at: Date }, RequestRow>(
   'oauth.find_request',
-  `select r.client_id, c.name as client_name, r.redirect_uri, r.state, r.scopes, r.code_challenge
+  `select ${requested}
    from oauth_requests r join oauth_clients c on c.id = r.client_id
    where r.user_id = :userId and r.id = :id and r.expires_at > :at`,
 )
@@ -49,16 +50,17 @@ export const takeRequest = statement<{ userId: string; id: string; at: Date }, R
   `delete from oauth_requests r
    using oauth_clients c
    where r.user_id = :userId and r.id = :id and r.expires_at > :at and c.id = r.client_id
-   returning r.client_id, c.name as client_name, r.redirect_uri, r.state, r.scopes, r.code_challenge`,
+   returning ${requested}`,
 )
 
 export type OrgChoiceRow = { id: string; name: string; role: string; suspended: boolean }
+const selectOrgChoice = `select o.id, o.name, m.role, o.suspended_at is not null as suspended
+   from memberships m join orgs o on o.id = m.org_id`
 
 /** The orgs of a person, by name. */
 export const listOrgChoices = statement<{ userId: string; limit: number }, OrgChoiceRow>(
   'oauth.list_org_choices',
-  `select o.id, o.name, m.role, o.suspended_at is not null as suspended
-   from memberships m join orgs o on o.id = m.org_id
+  `${selectOrgChoice}
    where m.user_id = :userId and o.deleted_at is null
    order by o.name, o.id
    limit :limit`,
@@ -67,8 +69,7 @@ export const listOrgChoices = statement<{ userId: string; limit: number }, OrgCh
 /** Locks the membership, so that it cannot end between this check and the grant. */
 export const lockOrgChoice = statement<{ orgId: string; userId: string }, OrgChoiceRow>(
   'oauth.lock_org_choice',
-  `select o.id, o.name, m.role, o.suspended_at is not null as suspended
-   from memberships m join orgs o on o.id = m.org_id
+  `${selectOrgChoice}
    where m.org_id = :orgId and m.user_id = :userId and o.deleted_at is null
    for key share of m`,
 )

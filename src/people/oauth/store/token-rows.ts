@@ -1,8 +1,8 @@
 /** Access tokens as the callers of requests. */
-import { isVouched } from '../../accounts/store/enforcement-rows.ts'
-import { statement, unseen } from '../../db/statement.ts'
-import type { ScopeName } from '../../keys/scopes.ts'
-import type { Plan } from '../../orgs/plans.ts'
+import { isVouched } from '../../../customers/accounts/store/enforcement-rows.ts'
+import type { ScopeName } from '../../../customers/keys/scopes.ts'
+import type { Plan } from '../../../customers/orgs/plans.ts'
+import { statement, unseen } from '../../../platform/db/statement.ts'
 
 export type TokenRow = {
   ordinal: number

@@ -1,16 +1,17 @@
 /** Groups of the directory and their members. */
-import { statement } from '../../db/statement.ts'
+import { columns, type Given, number, type RowOf, text, time } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
-export type DirectoryGroupRow = {
-  id: string
-  display_name: string
-  external_id: string | null
-  version: number
-  created_at: Date
-  updated_at: Date
-}
+const groupColumns = columns({
+  id: text,
+  display_name: text,
+  external_id: text.orNull,
+  version: number,
+  created_at: time,
+  updated_at: time,
+})
 
-const columns = 'g.id, g.display_name, g.external_id, g.version, g.created_at, g.updated_at'
+export type DirectoryGroupRow = RowOf<typeof groupColumns>
 
 export type GroupFilter = {
   orgId: string
@@ -30,7 +31,7 @@ const matches = `g.org_id = :orgId
 
 export const listDirectoryGroups = statement<GroupFilter & { offset: number; limit: number }, DirectoryGroupRow>(
   'scim.list_groups',
-  `select ${columns} from scim_groups g where ${matches} order by g.created_at, g.id offset :offset limit :limit`,
+  `select ${groupColumns.of('g')} from scim_groups g where ${matches} order by g.created_at, g.id offset :offset limit :limit`,
 )
 
 export const countDirectoryGroups = statement<GroupFilter, { n: number }>(
@@ -40,7 +41,7 @@ export const countDirectoryGroups = statement<GroupFilter, { n: number }>(
 
 export const findDirectoryGroup = statement<{ orgId: string; id: string }, DirectoryGroupRow>(
   'scim.find_group',
-  `select ${columns} from scim_groups g where g.org_id = :orgId and g.id = :id`,
+  `select ${groupColumns.of('g')} from scim_groups g where g.org_id = :orgId and g.id = :id`,
 )
 
 export const countGroupMembers = statement<{ orgId: string; ids: string[] }, { group_id: string; n: number }>(
@@ -59,18 +60,14 @@ export const listGroupMembers = statement<{ orgId: string; ids: string[] }, Grou
    order by gm.group_id, gm.member_id`,
 )
 
+type NamedGroup = Given<DirectoryGroupRow, 'id' | 'display_name' | 'external_id'> & {
+  orgId: string
+  displayKey: string
+  at: Date
+}
+
 /** Returns no row if another group has the name. */
-export const insertDirectoryGroup = statement<
-  {
-    orgId: string
-    id: string
-    displayName: string
-    displayKey: string
-    externalId: string | null
-    at: Date
-  },
-  { id: string }
->(
+export const insertDirectoryGroup = statement<NamedGroup, { id: string }>(
   'scim.insert_group',
   `insert into scim_groups (org_id, id, display_name, display_key, external_id, created_at, updated_at)
    values (:orgId, :id, :displayName, :displayKey, :externalId, :at, :at)
@@ -79,10 +76,7 @@ export const insertDirectoryGroup = statement<
 )
 
 /** Returns no row if another group has the name. */
-export const changeDirectoryGroup = statement<
-  { orgId: string; id: string; displayName: string; displayKey: string; externalId: string | null; at: Date },
-  { id: string }
->(
+export const changeDirectoryGroup = statement<NamedGroup, { id: string }>(
   'scim.change_group',
   `update scim_groups g set display_name = :displayName, display_key = :displayKey, external_id = :externalId,
      version = g.version + 1, updated_at = :at

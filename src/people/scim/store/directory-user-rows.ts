@@ -1,25 +1,25 @@
 /** The people of an org as its directory sees them: all members, and those whose membership ended by the directory. */
-import { statement } from '../../db/statement.ts'
+import { columns, type RowOf, text, time } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
-export type DirectoryUserRow = {
-  id: string
-  user_id: string
-  email: string
-  account_name: string
+const userColumns = columns({
+  id: text,
+  user_id: text,
+  email: text,
+  account_name: text,
   /** Null while the person is not active. */
-  membership_id: string | null
-  role: string | null
-  user_name: string
-  external_id: string | null
-  given_name: string | null
-  family_name: string | null
-  display_name: string | null
-  created_at: Date
-  updated_at: Date
-}
+  membership_id: text.orNull,
+  role: text.orNull,
+  user_name: text,
+  external_id: text.orNull,
+  given_name: text.orNull,
+  family_name: text.orNull,
+  display_name: text.orNull,
+  created_at: time,
+  updated_at: time,
+})
 
-const columns = `d.id, d.user_id, d.email, d.account_name, d.membership_id, d.role, d.user_name, d.external_id,
-     d.given_name, d.family_name, d.display_name, d.created_at, d.updated_at`
+export type DirectoryUserRow = RowOf<typeof userColumns>
 
 /** People of whom the directory has said something, and then the other members. */
 const people = `(
@@ -57,7 +57,7 @@ const matches = `(:id::text is null or d.id = :id)
 
 export const listDirectoryUsers = statement<UserFilter & { offset: number; limit: number }, DirectoryUserRow>(
   'scim.list_users',
-  `select ${columns} from ${people} where ${matches} order by d.created_at, d.id offset :offset limit :limit`,
+  `select ${userColumns.of('d')} from ${people} where ${matches} order by d.created_at, d.id offset :offset limit :limit`,
 )
 
 export const countDirectoryUsers = statement<UserFilter, { n: number }>(
@@ -67,7 +67,7 @@ export const countDirectoryUsers = statement<UserFilter, { n: number }>(
 
 export const findDirectoryUser = statement<{ orgId: string; id: string }, DirectoryUserRow>(
   'scim.find_user',
-  `select ${columns} from ${people} where d.id = :id`,
+  `select ${userColumns.of('d')} from ${people} where d.id = :id`,
 )
 
 /** A person who has this name, or this account, in the directory of the org. */
@@ -81,24 +81,16 @@ export const findUsersById = statement<{ orgId: string; ids: string[] }, { id: s
   `select d.id, d.user_id from ${people} where d.id = any (:ids)`,
 )
 
+/** What the directory says of a person. */
+export type NamedUser = Omit<DirectoryUserRow, 'email' | 'account_name' | 'membership_id' | 'role' | 'updated_at'>
+
 /** Leaves a row that already says the same as it is. */
-export const putDirectoryUser = statement<{
-  orgId: string
-  id: string
-  userId: string
-  userName: string
-  userKey: string
-  externalId: string | null
-  givenName: string | null
-  familyName: string | null
-  displayName: string | null
-  createdAt: Date
-  at: Date
-}>(
+export const putDirectoryUser = statement<NamedUser & { orgId: string; user_key: string; at: Date }>(
   'scim.put_user',
   `insert into scim_users (org_id, id, user_id, user_name, user_key, external_id, given_name, family_name, display_name,
      created_at, updated_at)
-   values (:orgId, :id, :userId, :userName, :userKey, :externalId, :givenName, :familyName, :displayName, :createdAt, :at)
+   values (:orgId, :id, :user_id, :user_name, :user_key, :external_id, :given_name, :family_name, :display_name,
+     :created_at, :at)
    on conflict (org_id, id) do update set user_name = excluded.user_name, user_key = excluded.user_key,
      external_id = excluded.external_id, given_name = excluded.given_name, family_name = excluded.family_name,
      display_name = excluded.display_name, updated_at = excluded.updated_at

@@ -1,5 +1,5 @@
 /** Which groups of the directory give which role, and the roles that follow from it. */
-import { statement } from '../../db/statement.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
 export type DirectoryRole = 'developer' | 'member' | 'viewer'
 export type GroupRoleRow = { display_key: string; display_name: string; role: DirectoryRole }

@@ -1,37 +1,31 @@
 /** Tokens with which the directory of an org calls. */
-import { statement, unseen } from '../../db/statement.ts'
-import type { Keyset } from '../../ground/cursor.ts'
+import { columns, type Given, type RowOf, text, time } from '../../../platform/db/columns.ts'
+import { statement, unseen } from '../../../platform/db/statement.ts'
+import { type Keyset, newestPage } from '../../../platform/ground/cursor.ts'
 
-export type ScimTokenRow = {
-  id: string
-  name: string
-  created_by: string | null
-  created_at: Date
-  expires_at: Date | null
-  last_used_at: Date | null
-}
+const tokenColumns = columns({
+  id: text,
+  name: text,
+  created_by: text.orNull,
+  created_at: time,
+  expires_at: time.orNull,
+  last_used_at: time.orNull,
+})
 
-const columns = 'id, name, created_by, created_at, expires_at, last_used_at'
+export type ScimTokenRow = RowOf<typeof tokenColumns>
 
 export const listScimTokens = statement<{ orgId: string } & Keyset, ScimTokenRow>(
   'scim.list_tokens',
-  `select ${columns} from scim_tokens
-   where org_id = :orgId
-     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
-   order by created_at desc, id desc
-   limit :limit`,
+  `select ${tokenColumns} from scim_tokens
+   where org_id = :orgId ${newestPage}`,
 )
 
 /** Returns no row if the org already has `max` live tokens. The caller holds the lock of the org. */
 export const insertScimToken = statement<
-  {
+  Given<ScimTokenRow, 'id' | 'name' | 'created_by' | 'expires_at'> & {
     orgId: string
-    id: string
-    name: string
     tokenHash: Buffer
-    createdBy: string
     at: Date
-    expiresAt: Date | null
     max: number
   },
   ScimTokenRow
@@ -42,7 +36,7 @@ export const insertScimToken = statement<
    where (
      select count(*) from scim_tokens where org_id = :orgId and (expires_at is null or expires_at > :at)
    ) < :max
-   returning ${columns}`,
+   returning ${tokenColumns}`,
 )
 
 /** Expired tokens are shown until the next one is made. */

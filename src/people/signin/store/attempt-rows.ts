@@ -1,5 +1,5 @@
 /** Sliding windows in the database, for limits that must hold while the store of the rate limiter is unreachable. */
-import { statement, unseen } from '../../db/statement.ts'
+import { statement, unseen } from '../../../platform/db/statement.ts'
 
 /** One bucket is counted by one transaction at a time. */
 export const lockBucket = statement<{ bucket: string }, { locked: boolean }>(

@@ -1,19 +1,18 @@
 /** Login challenges: what was proven so far on the way to a session. */
-import { statement } from '../../db/statement.ts'
+
+import { deleteExpired, type Sweep } from '../../../customers/accounts/store/session-rows.ts'
+import type { Given } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
 export type ChallengeStep = 'code' | '2fa'
 
-export const insertChallenge = statement<{
-  id: string
-  userId: string
-  sessionId: string | null
-  method: string
-  step: ChallengeStep
-  codeHash: Buffer | null
-  redirectTo: string
-  at: Date
-  expiresAt: Date
-}>(
+export const insertChallenge = statement<
+  Given<ChallengeRow, 'id' | 'user_id' | 'method' | 'code_hash' | 'redirect_to' | 'expires_at'> & {
+    sessionId: string | null
+    step: ChallengeStep
+    at: Date
+  }
+>(
   'signin.insert_challenge',
   `insert into login_challenges (id, user_id, session_id, method, step, code_hash, redirect_to, created_at, expires_at)
    values (:id, :userId, :sessionId, :method, :step, :codeHash, :redirectTo, :at, :expiresAt)`,
@@ -89,8 +88,4 @@ export const dropChallenges = statement<{ userId: string }>(
   'delete from login_challenges where user_id = :userId',
 )
 
-export const sweepChallenges = statement<{ before: Date; limit: number }>(
-  'signin.sweep_challenges',
-  `delete from login_challenges
-   where (id) in (select id from login_challenges where expires_at < :before limit :limit)`,
-)
+export const sweepChallenges = statement<Sweep>('signin.sweep_challenges', deleteExpired('login_challenges', 'id'))

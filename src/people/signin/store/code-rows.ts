@@ -1,5 +1,6 @@
 /** Codes that verify an address or a number, login challenges and reset links. Each try is counted before it is judged. */
-import { statement } from '../../db/statement.ts'
+import { deleteExpired, type Sweep } from '../../../customers/accounts/store/session-rows.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
 export type CodeChannel = 'email' | 'phone'
 
@@ -81,14 +82,14 @@ export const dropResets = statement<{ userId: string }>(
   'delete from password_resets where user_id = :userId',
 )
 
-export const sweepCodes = statement<{ before: Date; limit: number }>(
-  'signin.sweep_codes',
-  `delete from account_codes
-   where (user_id, channel) in (select user_id, channel from account_codes where expires_at < :before limit :limit)`,
-)
+export const sweepCodes = statement<Sweep>('signin.sweep_codes', deleteExpired('account_codes', 'user_id, channel'))
 
-export const sweepResets = statement<{ before: Date; limit: number }>(
-  'signin.sweep_resets',
-  `delete from password_resets
-   where (token_hash) in (select token_hash from password_resets where expires_at < :before limit :limit)`,
+export const sweepResets = statement<Sweep>('signin.sweep_resets', deleteExpired('password_resets', 'token_hash'))
+
+/** Deletes the link, so that it works once. Returns no row when it is unknown, used or too old. */
+export const useFirstLink = statement<{ tokenHash: string; now: Date }, { user_id: string }>(
+  'signin.use_first_link',
+  `delete from settings
+   where name = 'first_sign_in' and value->>'token_hash' = :tokenHash and (value->>'expires_at')::timestamptz > :now
+   returning value->>'user_id' as user_id`,
 )

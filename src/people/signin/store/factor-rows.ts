@@ -1,5 +1,5 @@
 /** The second factor of an account, its backup codes, and its accounts at sign-in providers. */
-import { statement } from '../../db/statement.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
 export const setPendingSecret = statement<{ userId: string; sealed: string; at: Date }, { id: string }>(
   'signin.set_pending_secret',

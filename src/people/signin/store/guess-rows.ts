@@ -1,5 +1,6 @@
 /** Guessed passwords per account, and the links that unlock sign-in. Kept in the database, so that a restart forgets none. */
-import { statement, unseen } from '../../db/statement.ts'
+import { deleteExpired, type Sweep } from '../../../customers/accounts/store/session-rows.ts'
+import { statement, unseen } from '../../../platform/db/statement.ts'
 
 /** Counts a guess. Returns no row if the subject has used up its guesses since `since`. */
 export const countGuess = statement<{ subject: string; at: Date; since: Date; limit: number }, { subject: string }>(
@@ -60,11 +61,7 @@ export const sweepGuesses = statement<{ before: Date; limit: number }>(
    where subject in (select subject from password_guesses where updated_at < :before limit :limit)`,
 )
 
-export const sweepUnlocks = statement<{ before: Date; limit: number }>(
-  'signin.sweep_unlocks',
-  `delete from account_unlocks
-   where token_hash in (select token_hash from account_unlocks where expires_at < :before limit :limit)`,
-)
+export const sweepUnlocks = statement<Sweep>('signin.sweep_unlocks', deleteExpired('account_unlocks', 'token_hash'))
 
 /** Guesses are counted for failed requests too. */
 unseen(countGuess, takeBackGuess, claimUnlockMail, releaseUnlockMail)

@@ -1,26 +1,26 @@
 /** Accounts as sign-in sees them. They belong to people, so no statement here has an org. */
-import { statement } from '../../db/statement.ts'
+import { bytes, columns, type Given, number, type RowOf, text, time } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
-export type AccountRow = {
-  id: string
-  email: string
-  name: string
-  password_hash: string | null
-  email_verified_at: Date | null
-  phone: string | null
-  phone_verified_at: Date | null
-  totp_secret: string | null
-  totp_pending_secret: string | null
-  totp_enabled_at: Date | null
-  default_org_id: string | null
-  pending_org_name: string | null
-  pending_invite_hash: Buffer | null
-  session_version: number
-  created_at: Date
-}
+const accountColumns = columns({
+  id: text,
+  email: text,
+  name: text,
+  password_hash: text.orNull,
+  email_verified_at: time.orNull,
+  phone: text.orNull,
+  phone_verified_at: time.orNull,
+  totp_secret: text.orNull,
+  totp_pending_secret: text.orNull,
+  totp_enabled_at: time.orNull,
+  default_org_id: text.orNull,
+  pending_org_name: text.orNull,
+  pending_invite_hash: bytes.orNull,
+  session_version: number,
+  created_at: time,
+})
 
-const accountColumns = `id, email, name, password_hash, email_verified_at, phone, phone_verified_at, totp_secret,
-  totp_pending_secret, totp_enabled_at, default_org_id, pending_org_name, pending_invite_hash, session_version, created_at`
+export type AccountRow = RowOf<typeof accountColumns>
 
 export const findAccountByEmail = statement<{ email: string }, AccountRow>(
   'signin.find_account_by_email',
@@ -40,14 +40,8 @@ export const lockAccount = statement<{ userId: string }, AccountRow>(
 
 /** Returns no row if the address is taken. */
 export const insertAccount = statement<
-  {
-    id: string
-    email: string
-    name: string
-    passwordHash: string | null
+  Given<AccountRow, 'id' | 'email' | 'name' | 'password_hash' | 'pending_org_name' | 'pending_invite_hash'> & {
     verifiedAt: Date | null
-    pendingOrgName: string | null
-    pendingInviteHash: Buffer | null
     at: Date
   },
   { id: string }

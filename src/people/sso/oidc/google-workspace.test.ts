@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'vitest'
-import { addVerifiedDomain, newSsoOrg, type SsoOrg, ssoBrowser } from '../../../test/clients/sso-client.ts'
-import { type ScriptedIssuer, startScriptedIssuer } from '../../../test/servers/scripted-issuer.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { type GuardedAgent, makeGuardedAgent } from '../../outgoing/guarded.ts'
+import { addVerifiedDomain, newSsoOrg, type SsoOrg, ssoBrowser } from '../../../../test/clients/sso-client.ts'
+import { type ScriptedIssuer, startScriptedIssuer } from '../../../../test/servers/scripted-issuer.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { type GuardedAgent, makeGuardedAgent } from '../../../platform/outgoing/guarded.ts'
 
 const googleUrl = 'https://accounts.google.com'
 const [google, other] = [await startScriptedIssuer(googleUrl), await startScriptedIssuer()]

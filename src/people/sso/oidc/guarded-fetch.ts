@@ -1,6 +1,6 @@
 /** Lets the OpenID Connect library reach an issuer that a customer chose only through the guarded agent. */
 import type { CustomFetch } from 'openid-client'
-import type { GuardedAgent } from '../../outgoing/guarded.ts'
+import type { GuardedAgent } from '../../../platform/outgoing/guarded.ts'
 
 const timeoutMs = 10_000
 const maxBytes = 262_144

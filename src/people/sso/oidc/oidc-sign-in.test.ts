@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, describe, expect, test } from 'vitest'
-import { addPerson, askWith, signIn } from '../../../test/clients/people.ts'
-import { entriesAbout, goodPassword, logInPerson } from '../../../test/clients/sign-in-client.ts'
-import { newSsoOrg, type SsoOrg, ssoBrowser } from '../../../test/clients/sso-client.ts'
-import { type Claims, signInAtIssuer, startIssuer } from '../../../test/servers/issuer.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { makePasswords } from '../../accounts/passwords.ts'
+import { addPerson, askWith, signIn } from '../../../../test/clients/people.ts'
+import { entriesAbout, goodPassword, logInPerson } from '../../../../test/clients/sign-in-client.ts'
+import { newSsoOrg, type SsoOrg, ssoBrowser } from '../../../../test/clients/sso-client.ts'
+import { type Claims, signInAtIssuer, startIssuer } from '../../../../test/servers/issuer.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { makePasswords } from '../../../customers/accounts/passwords.ts'
 
 const issuer = await startIssuer()
 const t = await startTestService({ env: { WEBHOOK_ALLOW_INSECURE: 'true' } })

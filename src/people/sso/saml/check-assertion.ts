@@ -1,5 +1,5 @@
 /** Judges the signed assertion: for whom it is, who made it, when it holds, and whom it names. */
-import { comparableAddress } from '../../ground/mailbox.ts'
+import { comparableAddress } from '../../../platform/ground/mailbox.ts'
 import { fail, only } from './response-structure.ts'
 import { assertionNs, bearerMethod, emailFormat, unspecifiedFormat } from './saml-names.ts'
 import { childrenNamed, type XmlElement } from './strict-xml.ts'

@@ -5,7 +5,7 @@ import {
   newSigningKey,
   responseXml,
   signElement,
-} from '../../../test/servers/identity-provider.ts'
+} from '../../../../test/servers/identity-provider.ts'
 import { makeResponseVerifier, type ResponseToVerify } from './response-verifier.ts'
 
 const verifierWith = (options: Parameters<typeof makeResponseVerifier>[0] = {}) => {

@@ -4,7 +4,7 @@
  * has been nothing to verify for a while.
  */
 import { Worker } from 'node:worker_threads'
-import { Failure } from '../../ground/errors.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
 import { ResponseFault } from './response-structure.ts'
 import type { Acceptable, VerifiedPerson } from './verify-response.ts'
 

@@ -1,10 +1,10 @@
 /** The key with which the service signs its requests to identity providers. It is made when it is first needed. */
 import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
-import type { Db } from '../../db/pool.ts'
-import type { Clock } from '../../ground/clock.ts'
-import type { Vault } from '../../ground/crypto.ts'
-import { claimSetting, readSetting } from '../../settings/store.ts'
+import type { Db } from '../../../platform/db/pool.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import type { Vault } from '../../../platform/ground/crypto.ts'
+import { claimSetting, readSetting } from '../../../platform/settings/store.ts'
 import { selfSignedCertificate } from './self-signed.ts'
 
 const settingName = 'saml_key'

@@ -1,43 +1,42 @@
 /** The connection of an org to its identity provider. Public look-ups start from the slug in an address. */
-import { statement } from '../../db/statement.ts'
+import { columns, flag, oneOf, type RowOf, text, texts, time } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
 export type Protocol = 'saml' | 'oidc'
 export type JitRole = 'developer' | 'member' | 'viewer'
 
-export type ConnectionRow = {
-  org_id: string
-  protocol: Protocol
-  idp_entity_id: string | null
-  idp_sso_url: string | null
-  idp_certificates: string[]
-  oidc_issuer: string | null
-  oidc_client_id: string | null
-  oidc_client_secret: string | null
-  default_role: JitRole
-  jit_provisioning: boolean
-  allow_idp_initiated: boolean
-  configuration: string
-  tested_at: Date | null
-  last_login_at: Date | null
-  updated_at: Date
-}
+const connectionColumns = columns({
+  org_id: text,
+  protocol: oneOf<Protocol>(),
+  idp_entity_id: text.orNull,
+  idp_sso_url: text.orNull,
+  idp_certificates: texts,
+  oidc_issuer: text.orNull,
+  oidc_client_id: text.orNull,
+  oidc_client_secret: text.orNull,
+  default_role: oneOf<JitRole>(),
+  jit_provisioning: flag,
+  allow_idp_initiated: flag,
+  configuration: text,
+  tested_at: time.orNull,
+  last_login_at: time.orNull,
+  updated_at: time,
+})
 
-const columns = `c.org_id, c.protocol, c.idp_entity_id, c.idp_sso_url, c.idp_certificates, c.oidc_issuer, c.oidc_client_id,
-     c.oidc_client_secret, c.default_role, c.jit_provisioning, c.allow_idp_initiated, c.configuration, c.tested_at,
-     c.last_login_at, c.updated_at`
+export type ConnectionRow = RowOf<typeof connectionColumns>
 
 export type NamedConnection = ConnectionRow & { slug: string }
 
 export const findConnection = statement<{ orgId: string }, NamedConnection>(
   'sso.find_connection',
-  `select ${columns}, o.slug
+  `select ${connectionColumns.of('c')}, o.slug
    from sso_connections c join orgs o on o.id = c.org_id and o.deleted_at is null
    where c.org_id = :orgId`,
 )
 
 export const findConnectionBySlug = statement<{ slug: string }, NamedConnection>(
   'sso.find_connection_by_slug',
-  `select ${columns}, o.slug
+  `select ${connectionColumns.of('c')}, o.slug
    from sso_connections c join orgs o on o.id = c.org_id and o.deleted_at is null
    where o.slug = :slug`,
 )
@@ -45,7 +44,7 @@ export const findConnectionBySlug = statement<{ slug: string }, NamedConnection>
 /** Of several orgs that have proven a domain, the first one that has a connection. */
 export const findConnectionByDomain = statement<{ domain: string }, NamedConnection>(
   'sso.find_connection_by_domain',
-  `select ${columns}, o.slug
+  `select ${connectionColumns.of('c')}, o.slug
    from org_email_domains d
    join sso_connections c on c.org_id = d.org_id
    join orgs o on o.id = c.org_id and o.deleted_at is null
@@ -64,28 +63,14 @@ export const findSsoOrg = statement<{ orgId: string }, { slug: string; sso_enfor
   'select slug, sso_enforced from orgs where id = :orgId and deleted_at is null',
 )
 
-export const putConnection = statement<{
-  orgId: string
-  protocol: Protocol
-  idpEntityId: string | null
-  idpSsoUrl: string | null
-  idpCertificates: string[]
-  oidcIssuer: string | null
-  oidcClientId: string | null
-  oidcClientSecret: string | null
-  defaultRole: JitRole
-  jitProvisioning: boolean
-  allowIdpInitiated: boolean
-  configuration: string
-  testedAt: Date | null
-  at: Date
-}>(
+export const putConnection = statement<Omit<ConnectionRow, 'last_login_at' | 'updated_at'> & { at: Date }>(
   'sso.put_connection',
   `insert into sso_connections (org_id, protocol, idp_entity_id, idp_sso_url, idp_certificates, oidc_issuer,
      oidc_client_id, oidc_client_secret, default_role, jit_provisioning, allow_idp_initiated, configuration, tested_at,
      created_at, updated_at)
-   values (:orgId, :protocol, :idpEntityId, :idpSsoUrl, :idpCertificates::text[], :oidcIssuer, :oidcClientId,
-     :oidcClientSecret, :defaultRole, :jitProvisioning, :allowIdpInitiated, :configuration, :testedAt, :at, :at)
+   values (:org_id, :protocol, :idp_entity_id, :idp_sso_url, :idp_certificates::text[], :oidc_issuer,
+     :oidc_client_id, :oidc_client_secret, :default_role, :jit_provisioning, :allow_idp_initiated, :configuration,
+     :tested_at, :at, :at)
    on conflict (org_id) do update set
      protocol = excluded.protocol, idp_entity_id = excluded.idp_entity_id, idp_sso_url = excluded.idp_sso_url,
      idp_certificates = excluded.idp_certificates, oidc_issuer = excluded.oidc_issuer,

@@ -1,14 +1,11 @@
 /** Domains of people's addresses that an org has proven, or wants to. */
-import { statement } from '../../db/statement.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
 export type EmailDomainRow = { domain: string; token: string; verified_at: Date | null }
 
 export const listEmailDomains = statement<{ orgId: string; limit: number }, EmailDomainRow>(
   'sso.list_email_domains',
-  `select domain, token, verified_at from org_email_domains
-   where org_id = :orgId
-   order by created_at, domain
-   limit :limit`,
+  'select domain, token, verified_at from org_email_domains where org_id = :orgId order by created_at, domain limit :limit',
 )
 
 export const findEmailDomain = statement<{ orgId: string; domain: string }, EmailDomainRow>(

@@ -1,5 +1,6 @@
 /** What a sign-in through an identity provider uses once, and the invitation that it accepts. */
-import { statement } from '../../db/statement.ts'
+import { deleteExpired, type Sweep } from '../../../customers/accounts/store/session-rows.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
 /** Returns no row if the id was used before. */
 export const spendId = statement<{ orgId: string; idHash: Buffer; expiresAt: Date }, { org_id: string }>(
@@ -9,12 +10,7 @@ export const spendId = statement<{ orgId: string; idHash: Buffer; expiresAt: Dat
    returning org_id`,
 )
 
-export const sweepUsedIds = statement<{ before: Date; limit: number }>(
-  'sso.sweep_used_ids',
-  `delete from sso_used_ids where (org_id, id_hash) in (
-     select org_id, id_hash from sso_used_ids where expires_at < :before limit :limit
-   )`,
-)
+export const sweepUsedIds = statement<Sweep>('sso.sweep_used_ids', deleteExpired('sso_used_ids', 'org_id, id_hash'))
 
 /** The grants of the member are open again, if the org enforces single sign-on. */
 export const markMemberSignedIn = statement<{ orgId: string; userId: string; at: Date }>(

@@ -1,5 +1,7 @@
-import { statement } from '../../db/statement.ts'
-import type { Keyset } from '../../ground/cursor.ts'
+import { deleteExpired, type Sweep } from '../../../customers/accounts/store/session-rows.ts'
+import type { Given } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import { type Keyset, newestPageOf } from '../../../platform/ground/cursor.ts'
 
 export type InvitationRow = {
   org_id: string
@@ -18,16 +20,10 @@ const columns = `i.org_id, i.id, i.email, i.role, i.sso_exempt, i.invited_by,
 
 /** An address has at most one open invitation to an org. A second one replaces it, and the former link stops working. */
 export const putInvitation = statement<
-  {
+  Given<InvitationRow, 'id' | 'email' | 'role' | 'sso_exempt' | 'invited_by' | 'expires_at'> & {
     orgId: string
-    id: string
-    email: string
-    role: string
-    ssoExempt: boolean
     tokenHash: Buffer
-    invitedBy: string
     at: Date
-    expiresAt: Date
   },
   InvitationRow & { resent: boolean }
 >(
@@ -67,9 +63,7 @@ export const listInvitations = statement<{ orgId: string } & Keyset, InvitationR
   'team.list_invitations',
   `select ${columns} from invitations i
    where i.org_id = :orgId and i.ended_at is null
-     and (:afterAt::timestamptz is null or (i.created_at, i.id) < (:afterAt::timestamptz, :afterId))
-   order by i.created_at desc, i.id desc
-   limit :limit`,
+     ${newestPageOf('i')}`,
 )
 
 /** The open invitation with this token, whatever its age. The token identifies the org. */
@@ -93,9 +87,7 @@ export const deleteInvitationsTo = statement<{ email: string }>(
   'delete from invitations where email = :email',
 )
 
-export const deleteOldInvitations = statement<{ before: Date; limit: number }>(
+export const deleteOldInvitations = statement<Sweep>(
   'team.delete_old_invitations',
-  `delete from invitations where (org_id, id) in (
-     select org_id, id from invitations where expires_at < :before limit :limit
-   )`,
+  deleteExpired('invitations', 'org_id, id'),
 )

@@ -1,7 +1,8 @@
 /** Orgs as one of their members sees them, and their deletion. */
-import { statement } from '../../db/statement.ts'
-import type { Keyset } from '../../ground/cursor.ts'
-import type { Plan } from '../../orgs/plans.ts'
+
+import type { Plan } from '../../../customers/orgs/plans.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import { type Keyset, newestPageOf } from '../../../platform/ground/cursor.ts'
 import type { LockedOrg } from './team-rows.ts'
 
 export type OwnOrgRow = {
@@ -25,10 +26,7 @@ const tables = 'memberships m join orgs o on o.id = m.org_id join users u on u.i
 export const listOwnOrgs = statement<{ userId: string } & Keyset, OwnOrgRow>(
   'team.list_own_orgs',
   `select ${columns} from ${tables}
-   where m.user_id = :userId
-     and (:afterAt::timestamptz is null or (o.created_at, o.id) < (:afterAt::timestamptz, :afterId))
-   order by o.created_at desc, o.id desc
-   limit :limit`,
+   where m.user_id = :userId ${newestPageOf('o')}`,
 )
 
 export const findOwnOrg = statement<{ orgId: string; userId: string }, OwnOrgRow>(

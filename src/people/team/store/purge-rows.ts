@@ -1,5 +1,5 @@
 /** Deletes the rows of a deleted org, a part at a time. Tables that are not listed lose their rows with the org's row. */
-import { statement } from '../../db/statement.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
 type Part = { orgId: string; limit: number }
 
@@ -10,7 +10,7 @@ const deleteSome = (table: string, column: string): string =>
 
 /**
  * In this order: tables without a foreign key to the org, and tables that can have very many rows. A test compares the list with the
- * schema. The audit log has its own way: see audit/delete-log.ts.
+ * schema. The audit log has its own way: see journal/audit/delete-log.ts.
  */
 export const purges = {
   // Before the messages, which say whose mails they are.

@@ -1,7 +1,8 @@
 /** Memberships and the owner pointer of an org. */
-import { isHeld, isManaged } from '../../accounts/store/enforcement-rows.ts'
-import { statement } from '../../db/statement.ts'
-import type { Keyset } from '../../ground/cursor.ts'
+import { isHeld, isManaged } from '../../../customers/accounts/store/enforcement-rows.ts'
+import type { Given } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import { type Keyset, newestPageOf } from '../../../platform/ground/cursor.ts'
 
 export type TeamMemberRow = {
   id: string
@@ -30,10 +31,7 @@ export const listTeam = statement<{ orgId: string } & Keyset, TeamMemberRow>(
   'team.list_members',
   `select ${memberColumns}
    from ${memberTables}
-   where m.org_id = :orgId
-     and (:afterAt::timestamptz is null or (m.created_at, m.id) < (:afterAt::timestamptz, :afterId))
-   order by m.created_at desc, m.id desc
-   limit :limit`,
+   where m.org_id = :orgId ${newestPageOf('m')}`,
 )
 
 export const findMember = statement<{ orgId: string; id: string }, TeamMemberRow>(
@@ -90,15 +88,9 @@ export const deleteMember = statement<{ orgId: string; id: string }, { user_id: 
   'delete from memberships where org_id = :orgId and id = :id returning user_id, role',
 )
 
-export const joinTeam = statement<{
-  orgId: string
-  id: string
-  userId: string
-  role: string
-  source: string
-  ssoExempt: boolean
-  at: Date
-}>(
+export const joinTeam = statement<
+  Given<TeamMemberRow, 'id' | 'user_id' | 'role' | 'source' | 'sso_exempt'> & { orgId: string; at: Date }
+>(
   'team.join',
   `insert into memberships (org_id, id, user_id, role, source, sso_exempt, created_at)
    values (:orgId, :id, :userId, :role, :source, :ssoExempt, :at)`,

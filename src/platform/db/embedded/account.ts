@@ -1,7 +1,7 @@
 /** The account that PostgreSQL runs under. It refuses to run as root, so a service run by root uses another one. */
 import { chmod, chown, mkdir, readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { absentAsNull, errnoOf } from './embedded-fault.ts'
+import { absentAsNull, errnoOf } from './errno.ts'
 
 export type Account = { uid: number; gid: number }
 

@@ -2,9 +2,9 @@ import { chmod, readdir, readlink, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { cleanUp, run, temporaryFolder, unprivileged } from '../../../../test/service/embedded.ts'
 import { asRoot } from './account.ts'
 import { nativeFolder, usableBinaries } from './binaries.ts'
-import { cleanUp, run, temporaryFolder, unprivileged } from './harness.ts'
 
 const nobody = { uid: 65534, gid: 65534 }
 let unlinked: string

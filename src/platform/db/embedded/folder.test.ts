@@ -1,8 +1,6 @@
 import { chmod, chown, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { asRoot } from './account.ts'
-import { prepareFolder } from './folder.ts'
 import {
   cleanUp,
   postmasterPid,
@@ -14,8 +12,11 @@ import {
   temporaryFolder,
   unprivileged,
   usedFolder,
-} from './harness.ts'
-import { EmbeddedFault, findEmbedded } from './supervisor.ts'
+} from '../../../../test/service/embedded.ts'
+import { OperatorFault } from '../../ground/operator-fault.ts'
+import { asRoot } from './account.ts'
+import { prepareFolder } from './folder.ts'
+import { findEmbedded } from './supervisor.ts'
 
 afterAll(cleanUp)
 
@@ -23,8 +24,8 @@ const kept = [{ word: 'kept' }]
 
 const faultOf = async (starting: Promise<unknown>): Promise<string> => {
   const result = await starting.catch((error) => error)
-  if (!(result instanceof EmbeddedFault))
-    throw new Error('the start did not fail with an EmbeddedFault', { cause: result })
+  if (!(result instanceof OperatorFault))
+    throw new Error('the start did not fail with an OperatorFault', { cause: result })
   return result.message
 }
 
@@ -80,7 +81,7 @@ describe.concurrent('DATA_DIR', { timeout: 30_000 }, () => {
   test.runIf(asRoot())('an unprivileged user gets an error for a folder without write permission', async () => {
     const dataDir = await temporaryFolder()
     const report = await spawnService({ dataDir, as: unprivileged }).report
-    expect(report).toMatchObject({ fault: 'EmbeddedFault' })
+    expect(report).toMatchObject({ fault: 'OperatorFault' })
     expect(report.message).toMatch(`DATA_DIR is ${dataDir}, which is read-only for this user (EACCES)`)
   })
 

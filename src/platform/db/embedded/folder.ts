@@ -3,8 +3,9 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, chmod, link, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { OperatorFault } from '../../ground/operator-fault.ts'
 import { type Account, asRoot, blockingFolder, makeFolders, makeOpenFolder, serverAccount } from './account.ts'
-import { absentAsNull, EmbeddedFault, errnoOf } from './embedded-fault.ts'
+import { absentAsNull, errnoOf } from './errno.ts'
 
 export type Layout = {
   /** DATA_DIR without symbolic links. */
@@ -44,21 +45,21 @@ const writableFolder = async (configured: string): Promise<string> => {
   try {
     await makeFolders(folder)
     const found = await stat(folder)
-    if (!found.isDirectory()) throw new EmbeddedFault(`${subject}, ${notFolder}. ${remedy}`)
+    if (!found.isDirectory()) throw new OperatorFault(`${subject}, ${notFolder}. ${remedy}`)
     // Root can write anywhere, but a folder without any write bit is meant to stay unchanged.
-    if (asRoot() && (found.mode & 0o222) === 0) throw new EmbeddedFault(`${subject}, which is read-only. ${remedy}`)
+    if (asRoot() && (found.mode & 0o222) === 0) throw new OperatorFault(`${subject}, which is read-only. ${remedy}`)
     await access(folder, constants.W_OK | constants.X_OK)
     return await realpath(folder)
   } catch (cause) {
-    if (cause instanceof EmbeddedFault) throw cause
+    if (cause instanceof OperatorFault) throw cause
     const code = errnoOf(cause)
-    if (code === 'ENOTDIR') throw new EmbeddedFault(`${subject}, ${notFolder}. ${remedy}`, { cause })
+    if (code === 'ENOTDIR') throw new OperatorFault(`${subject}, ${notFolder}. ${remedy}`, { cause })
     const exists = await stat(folder).then(
       () => true,
       () => false,
     )
     const problem = exists ? 'which is read-only for this user' : 'which cannot be created'
-    throw new EmbeddedFault(`${subject}, ${problem} (${code}). ${remedy}`, { cause })
+    throw new OperatorFault(`${subject}, ${problem} (${code}). ${remedy}`, { cause })
   }
 }
 
@@ -93,7 +94,7 @@ const prepareHome = async (home: string, dataDir: string): Promise<void> => {
     await makeOpenFolder(home)
     await writeFile(join(home, 'belongs-to'), `${dataDir}\n`)
   } catch (cause) {
-    throw new EmbeddedFault(
+    throw new OperatorFault(
       `The service runs as root but PostgreSQL must not, and its account can neither enter DATA_DIR (${dataDir}) ` +
         `nor use ${home} (${errnoOf(cause)}). Set DATA_DIR to a folder that every user may enter, ` +
         'or set DATABASE_URL.',
@@ -119,7 +120,7 @@ const abandonedIn = async (sharedDir: string): Promise<string[]> => {
 const assertReachable = async (layout: Layout, account: Account): Promise<void> => {
   const blocking = await blockingFolder(layout.home, account)
   if (blocking === null) return
-  throw new EmbeddedFault(
+  throw new OperatorFault(
     `The database in ${layout.cluster} (DATA_DIR ${layout.dataDir}) belongs to uid ${account.uid}, which may ` +
       `not enter ${blocking}. Run \`chmod o+x ${blocking}\`, or start the service as that user.`,
   )
@@ -128,7 +129,7 @@ const assertReachable = async (layout: Layout, account: Account): Promise<void> 
 const assertOwn = async (layout: Layout): Promise<void> => {
   const owner = await stat(layout.cluster).catch(absentAsNull)
   if (owner === null || owner.uid === process.getuid?.()) return
-  throw new EmbeddedFault(
+  throw new OperatorFault(
     `The database in ${layout.cluster} (DATA_DIR ${layout.dataDir}) belongs to uid ${owner.uid}. ` +
       'Start the service as that user or as root, or set another DATA_DIR.',
   )

@@ -3,7 +3,15 @@ import { once } from 'node:events'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { cleanUp, processesIn, query, spawnService, start, temporaryFolder, usedFolder } from './harness.ts'
+import {
+  cleanUp,
+  processesIn,
+  query,
+  spawnService,
+  start,
+  temporaryFolder,
+  usedFolder,
+} from '../../../../test/service/embedded.ts'
 import { claimFolder } from './ownership.ts'
 import { startTimeOf } from './processes.ts'
 import { findEmbedded } from './supervisor.ts'
@@ -20,7 +28,7 @@ describe.concurrent('one service per data folder', { timeout: 30_000 }, () => {
     const dataDir = await usedFolder()
     const embedded = await start(dataDir)
     const second = await spawnService({ dataDir }).report
-    expect(second.fault).toBe('EmbeddedFault')
+    expect(second.fault).toBe('OperatorFault')
     expect(second.message).toContain(`pid ${process.pid} already uses DATA_DIR ${dataDir}`)
     expect(await findEmbedded(dataDir)).toBe(embedded.url)
     expect(await query(embedded.url, 'select word from kept')).toEqual([{ word: 'kept' }])

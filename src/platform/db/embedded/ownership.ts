@@ -6,8 +6,9 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { OperatorFault } from '../../ground/operator-fault.ts'
 import { giveToFolderOwner } from './account.ts'
-import { absentAsNull, EmbeddedFault, errnoOf } from './embedded-fault.ts'
+import { absentAsNull, errnoOf } from './errno.ts'
 import { pause, startTimeOf } from './processes.ts'
 
 const lockName = 'service.lock'
@@ -70,7 +71,7 @@ export const claimFolder = async (home: string, dataDir: string, waitMs = defaul
     if (owner === null && (await tryAcquire(draft, lock))) break
     if (owner !== null && (owner === process.pid || performance.now() >= end)) {
       await rm(draft, { recursive: true, force: true })
-      throw new EmbeddedFault(
+      throw new OperatorFault(
         `The service with pid ${owner} already uses DATA_DIR ${dataDir}. ` +
           'Stop that service first, or set another DATA_DIR for this one.',
       )

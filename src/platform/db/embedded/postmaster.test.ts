@@ -4,12 +4,20 @@ import { mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import {
+  cleanUp,
+  fastSettings,
+  processesIn,
+  spawnService,
+  start,
+  temporaryFolder,
+  usedFolder,
+} from '../../../../test/service/embedded.ts'
 import { silentLog } from '../../ground/log.ts'
 import { serverAccount } from './account.ts'
 import { nativeFolder, usableBinaries } from './binaries.ts'
 import { makeCluster, markOf } from './cluster.ts'
 import { findLayout } from './folder.ts'
-import { cleanUp, fastSettings, processesIn, spawnService, start, temporaryFolder, usedFolder } from './harness.ts'
 import { launch } from './postmaster.ts'
 import { clusterProcesses } from './processes.ts'
 import { truncateLargeLog } from './server-log.ts'
@@ -81,7 +89,7 @@ describe.concurrent('the server', { timeout: 30_000 }, () => {
   test('is not created when the disk is full, and leaves no files', async () => {
     const dataDir = await temporaryFolder()
     const report = await spawnService({ dataDir, under: ['sh', '-c', 'ulimit -f 2000; exec "$@"', 'sh'] }).report
-    expect(report.fault).toBe('EmbeddedFault')
+    expect(report.fault).toBe('OperatorFault')
     expect(report.message).toMatch(/Could not create the embedded database .* initdb ended with/)
     expect(await readdir(dataDir)).toEqual([])
   })

@@ -4,10 +4,11 @@ import { readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Log } from '../../ground/log.ts'
+import { OperatorFault } from '../../ground/operator-fault.ts'
 import type { Account } from './account.ts'
 import type { Binaries } from './binaries.ts'
 import { readPidFile, serverSpawn } from './cluster.ts'
-import { absentAsNull, EmbeddedFault, lastLines } from './embedded-fault.ts'
+import { absentAsNull, lastLines } from './errno.ts'
 import type { Layout } from './folder.ts'
 import {
   type ClusterMark,
@@ -83,7 +84,7 @@ const obstacleIn = (output: string): Obstacle | null => {
 }
 
 const startFault = (output: string, ended: string, { layout }: Server) =>
-  new EmbeddedFault(
+  new OperatorFault(
     `The embedded database in ${layout.cluster} (DATA_DIR ${layout.dataDir}) did not start (${ended}). ` +
       `The last lines of ${layout.logFile}:\n${lastLines(output)}`,
   )
@@ -178,7 +179,7 @@ export const endLeftovers = async (mark: ClusterMark): Promise<void> => {
   // A gentler signal gains nothing: without its postmaster, the cluster needs recovery anyway.
   for (const pid of leftovers) signal(pid, 'SIGKILL')
   if (await within(defaultWaits.hardMs, allGone, 20)) return
-  throw new EmbeddedFault(
+  throw new OperatorFault(
     `Processes ${leftovers.join(', ')} of an earlier embedded database in ${mark.folder} could not be ended. ` +
       'Kill them, or restart the machine.',
   )

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { errnoOf } from './embedded-fault.ts'
+import { errnoOf } from './errno.ts'
 
 /** Fixed time zone and language, because two processes compare the output of ps. */
 const ps = (args: string[]) =>

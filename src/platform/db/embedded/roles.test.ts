@@ -2,6 +2,15 @@ import { chown, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  cleanUp,
+  fastSettings,
+  query,
+  run,
+  start,
+  temporaryFolder,
+  usedFolder,
+} from '../../../../test/service/embedded.ts'
 import { systemClock } from '../../ground/clock.ts'
 import { silentLog } from '../../ground/log.ts'
 import { migrate } from '../migrate.ts'
@@ -9,7 +18,6 @@ import { type Account, serverAccount } from './account.ts'
 import { nativeFolder, usableBinaries } from './binaries.ts'
 import { markOf } from './cluster.ts'
 import { findLayout } from './folder.ts'
-import { cleanUp, fastSettings, query, run, start, temporaryFolder, usedFolder } from './harness.ts'
 import { endPostmaster, freePort, launch, type Postmaster } from './postmaster.ts'
 import type { Embedded } from './supervisor.ts'
 

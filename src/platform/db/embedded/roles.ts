@@ -1,8 +1,9 @@
 /** The two roles of the embedded database: the plain role of the service, and the superuser for maintenance. */
 import pg from 'pg'
 import type { Log } from '../../ground/log.ts'
+import { OperatorFault } from '../../ground/operator-fault.ts'
 import { database, maintenanceRole, newPassword, readPassword, role, roleDefinition, savePassword } from './cluster.ts'
-import { EmbeddedFault, errnoOf } from './embedded-fault.ts'
+import { errnoOf } from './errno.ts'
 import type { Layout } from './folder.ts'
 
 type Login = { user?: string; password: string; port: number; name?: string }
@@ -97,13 +98,13 @@ const makeDatabase = async (password: string, port: number, layout: Layout): Pro
   await runSql(url, `create database ${database} owner ${role}`)
 }
 
-const responseFault = (error: unknown, port: number, layout: Layout): EmbeddedFault =>
+const responseFault = (error: unknown, port: number, layout: Layout): OperatorFault =>
   errnoOf(error) === sqlStates.wrongPassword
-    ? new EmbeddedFault(
+    ? new OperatorFault(
         `The password in ${layout.passwordFile} is not the password of the database in ${layout.cluster}. ` +
           'Remove that file: the next start sets a new password.',
       )
-    : new EmbeddedFault(
+    : new OperatorFault(
         `The embedded database in ${layout.cluster} (DATA_DIR ${layout.dataDir}) runs but does not respond on ` +
           `127.0.0.1:${port}: ${error instanceof Error ? error.message : error}. Its log is ${layout.logFile}.`,
         { cause: error },

@@ -1,7 +1,7 @@
 /** The log of PostgreSQL: a file of limited size in DATA_DIR. Error messages quote its last lines. */
 import { open, readFile, rename, stat, truncate } from 'node:fs/promises'
 import { giveToFolderOwner } from './account.ts'
-import { absentAsNull, lastLines } from './embedded-fault.ts'
+import { absentAsNull, lastLines } from './errno.ts'
 
 const rotateAt = 1_000_000
 const truncateAt = 8_000_000

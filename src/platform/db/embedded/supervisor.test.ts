@@ -1,8 +1,18 @@
 import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { cleanUp, postmasterPid, processesIn, query, start, statOf, temporaryFolder, usedFolder } from './harness.ts'
-import { type Embedded, EmbeddedFault, findEmbedded } from './supervisor.ts'
+import {
+  cleanUp,
+  postmasterPid,
+  processesIn,
+  query,
+  start,
+  statOf,
+  temporaryFolder,
+  usedFolder,
+} from '../../../../test/service/embedded.ts'
+import { OperatorFault } from '../../ground/operator-fault.ts'
+import { type Embedded, findEmbedded } from './supervisor.ts'
 
 afterAll(cleanUp)
 
@@ -118,7 +128,7 @@ describe.concurrent('an existing database', { timeout: 30_000 }, () => {
     await mkdir(join(dataDir, 'postgres'))
     await writeFile(join(dataDir, 'postgres', 'precious'), 'x')
     const fault = await start(dataDir).catch((error) => error)
-    expect(fault).toBeInstanceOf(EmbeddedFault)
+    expect(fault).toBeInstanceOf(OperatorFault)
     expect(fault.message).toContain(dataDir)
     await writeFile(join(dataDir, 'postgres', 'PG_VERSION'), '17\n')
     await expect(start(dataDir)).rejects.toThrow(/created by PostgreSQL 17, but this release includes 18/)
@@ -128,7 +138,7 @@ describe.concurrent('an existing database', { timeout: 30_000 }, () => {
   test('that does not start is reported with the last lines of its log', async () => {
     const dataDir = await usedFolder()
     const fault = await start(dataDir, { settings: { shared_buffers: 'plenty' } }).catch((error) => error)
-    expect(fault).toBeInstanceOf(EmbeddedFault)
+    expect(fault).toBeInstanceOf(OperatorFault)
     expect(fault.message).toMatch(/did not start .*\n.*invalid value for parameter "shared_buffers": "plenty"/s)
   })
 

@@ -1,9 +1,10 @@
 /** The embedded PostgreSQL: created on first use, started or adopted, kept running, and stopped with the service. */
 import { join } from 'node:path'
 import type { Log } from '../../ground/log.ts'
+import { OperatorFault } from '../../ground/operator-fault.ts'
 import { nativeFolder, usableBinaries } from './binaries.ts'
 import { clusterState, makeCluster, markOf, readPassword, resetPassword } from './cluster.ts'
-import { EmbeddedFault, errnoOf } from './embedded-fault.ts'
+import { errnoOf } from './errno.ts'
 import { findLayout, type Layout, prepareFolder } from './folder.ts'
 import { keepRunning } from './keep-running.ts'
 import { claimFolder, type FolderClaim } from './ownership.ts'
@@ -20,8 +21,6 @@ import {
 } from './postmaster.ts'
 import { ensureDatabase, maintenanceUrlOf, urlOf } from './roles.ts'
 import { lastLogLines, truncateLargeLog } from './server-log.ts'
-
-export { EmbeddedFault }
 
 export type Embedded = {
   /** postgres://tidings:<password>@127.0.0.1:<port>/tidings */
@@ -59,7 +58,7 @@ const launchClean = async (server: Server, fixedPort?: number): Promise<Postmast
     if (typeof started === 'object') return started
     if (started === 'leftovers') await endLeftovers(server.mark)
     if (launches < maxLaunches && (started === 'leftovers' || fixedPort === undefined)) continue
-    throw new EmbeddedFault(
+    throw new OperatorFault(
       `The embedded database in ${server.layout.cluster} (DATA_DIR ${server.layout.dataDir}) cannot start: ` +
         (started === 'leftovers' ? 'an earlier server still runs there.' : `port ${port} on 127.0.0.1 is in use.`),
     )
@@ -130,9 +129,9 @@ const embeddedOn = async (server: Server, claim: FolderClaim, onLost: () => void
 }
 
 const asFault = (error: unknown, dataDir: string): unknown => {
-  if (error instanceof EmbeddedFault || !(error instanceof Error)) return error
+  if (error instanceof OperatorFault || !(error instanceof Error)) return error
   if (!/^(ENOSPC|EDQUOT|EACCES|EPERM|EROFS|EIO)$/.test(errnoOf(error) ?? '')) return error
-  return new EmbeddedFault(`The embedded database cannot use DATA_DIR ${dataDir}: ${error.message}`, {
+  return new OperatorFault(`The embedded database cannot use DATA_DIR ${dataDir}: ${error.message}`, {
     cause: error,
   })
 }
@@ -184,7 +183,7 @@ export const findEmbedded = async (dataDir: string): Promise<string | null> => {
     const code = errnoOf(error)
     if (code === 'ENOENT') return null
     if (code !== 'EACCES' && code !== 'EPERM') throw error
-    throw new EmbeddedFault(
+    throw new OperatorFault(
       `The embedded database in DATA_DIR ${dataDir} belongs to another user. ` +
         'Run this command as the user who runs the service, or as root.',
       { cause: error },

@@ -3,7 +3,6 @@ import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, describe, expect, test } from 'vitest'
-import { asRoot } from './account.ts'
 import {
   cleanUp,
   isAlive,
@@ -15,7 +14,8 @@ import {
   unprivileged,
   until,
   usedFolder,
-} from './harness.ts'
+} from '../../../../test/service/embedded.ts'
+import { asRoot } from './account.ts'
 import { findEmbedded } from './supervisor.ts'
 
 afterAll(cleanUp)

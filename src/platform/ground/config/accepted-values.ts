@@ -92,7 +92,7 @@ export const headerPairs = accepted(
     .regex(/^\s*[\w.-]+\s*=(?:[^,%\s]|%[0-7][0-9a-f])*\s*(?:,\s*[\w.-]+\s*=(?:[^,%\s]|%[0-7][0-9a-f])*\s*)*$/i),
 )
 
-export const oneOf = <const T extends Names>(...values: T) => accepted(alternatives(values), z.enum(values))
+export const choice = <const T extends Names>(...values: T) => accepted(alternatives(values), z.enum(values))
 
 export const trueOrFalse = accepted(
   alternatives(['true', 'false']),
@@ -159,9 +159,9 @@ export const domainName = accepted(
     .regex(/^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/),
 )
 
-export const secretKey = accepted('32 bytes in base64, for example from `openssl rand -base64 32`', base64Key)
+export const secretKey = accepted<Buffer>('32 bytes in base64, for example from `openssl rand -base64 32`', base64Key)
 
-export const secretKeys = accepted(
+export const secretKeys = accepted<Buffer[]>(
   'a comma-separated list of keys, each 32 bytes in base64',
   list.pipe(z.array(base64Key)),
 )

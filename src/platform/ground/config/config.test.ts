@@ -218,7 +218,9 @@ test('MASTER_KEY must be exactly 32 bytes in base64', () => {
 
 test('docs/configuration.md is up to date and lists every variable', async () => {
   for (const name of Object.keys(variables)) expect(configurationPage()).toContain(`\`${name}\``)
-  expect(await readFile(new URL('../../../docs/configuration.md', import.meta.url), 'utf8')).toBe(configurationPage())
+  expect(await readFile(new URL('../../../../docs/configuration.md', import.meta.url), 'utf8')).toBe(
+    configurationPage(),
+  )
 })
 
 const tlsFiles = { SMTP_SUBMISSION_TLS_CERT: '/c.pem', SMTP_SUBMISSION_TLS_KEY: '/k.pem' }

@@ -1,4 +1,4 @@
-import type { VariableValues } from './env-variables.ts'
+import type { Values } from './env-variables.ts'
 
 /** Where spans are exported. */
 export type TracingConfig = {
@@ -11,7 +11,7 @@ export type TracingConfig = {
 }
 
 /** `name=value` pairs with percent-encoded values, separated by commas. */
-export const readOtlpHeaders = (text: string): Record<string, string> =>
+const readOtlpHeaders = (text: string): Record<string, string> =>
   Object.fromEntries(
     text
       .split(',')
@@ -24,13 +24,13 @@ export const readOtlpHeaders = (text: string): Record<string, string> =>
   )
 
 /** Undefined unless an endpoint is configured. */
-export const tracingOf = (values: VariableValues): TracingConfig | undefined => {
+export const tracingOf = (values: Values): TracingConfig | undefined => {
   const endpoint = values.OTEL_EXPORTER_OTLP_ENDPOINT
   if (endpoint === undefined) return undefined
   return {
     endpoint: endpoint.replace(/\/+$/, ''),
     headers: readOtlpHeaders(values.OTEL_EXPORTER_OTLP_HEADERS ?? ''),
-    serviceName: values.OTEL_SERVICE_NAME ?? 'tidings',
-    ratio: values.OTEL_TRACES_SAMPLER_ARG ?? 1,
+    serviceName: values.OTEL_SERVICE_NAME,
+    ratio: values.OTEL_TRACES_SAMPLER_ARG,
   }
 }

@@ -1,5 +1,5 @@
 /** What the status of an answer means for the message. */
-import { HandoverError, type HandoverFault } from '../../handover.ts'
+import { HandoverFault, type HandoverFaultKind } from '../../handover.ts'
 
 export const smppName = 'smpp'
 
@@ -18,29 +18,29 @@ const unavailable: ReadonlySet<string> = new Set([
   'ESME_RSERTYPUNAVAIL',
 ])
 
-const kindOf = (statusName: string): HandoverFault => {
+const kindOf = (statusName: string): HandoverFaultKind => {
   if (throttled.has(statusName)) return 'throttled'
   // Every other status is permanent, also those that only one vendor knows.
   return unavailable.has(statusName) ? 'unavailable' : 'refused'
 }
 
-const texts: Record<HandoverFault, string> = {
+const texts: Record<HandoverFaultKind, string> = {
   refused: 'The message centre refused the message',
   throttled: 'The message centre takes no more messages for the moment',
   unavailable: 'The message centre did not take the message',
   uncertain: 'The message centre did not confirm the message. It may have been sent',
 }
 
-export const smppFault = (kind: HandoverFault, cause?: unknown): HandoverError =>
-  new HandoverError(kind, smppName, `${texts[kind]}.`, { cause })
+export const smppFault = (kind: HandoverFaultKind, cause?: unknown): HandoverFault =>
+  new HandoverFault(kind, smppName, `${texts[kind]}.`, { cause })
 
 /** The name of a status, as the specification and the package write it. */
 export const statusName = (errors: Record<string, number>, status: number): string =>
   Object.entries(errors).find(([, value]) => value === status)?.[0] ?? 'unknown'
 
-export const faultOfStatus = (errors: Record<string, number>, status: number): HandoverError => {
+export const faultOfStatus = (errors: Record<string, number>, status: number): HandoverFault => {
   const code = statusName(errors, status)
   const kind = kindOf(code)
   const text = `${texts[kind]}: status 0x${status.toString(16).padStart(2, '0')} (${code}).`
-  return new HandoverError(kind, smppName, text, { cause: { code } })
+  return new HandoverFault(kind, smppName, text, { cause: { code } })
 }

@@ -1,10 +1,10 @@
 /** The smpp provider when its message centre is away, slow or busy. */
 import smpp from 'smpp'
 import { describe, expect, test } from 'vitest'
+import { faultOf, selfSigned } from '../../../../test/providers/email.ts'
+import { isBound, openSmppProvider, patient, withSmsc } from '../../../../test/providers/smpp.ts'
+import { testSms } from '../../../../test/providers/sms.ts'
 import { openSmsc } from '../../../../test/servers/smsc.ts'
-import { faultOf, selfSigned } from '../../email/harness.ts'
-import { testSms } from '../harness.ts'
-import { isBound, openSmppProvider, patient, withSmsc } from './harness.ts'
 
 describe('when the connection is not there', () => {
   test('nothing is sent, and the provider is unavailable', async () => {

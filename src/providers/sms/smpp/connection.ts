@@ -1,6 +1,6 @@
 /** Keeps a connection to the message centre open, and opens it again after it was lost. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Log } from '../../../ground/log.ts'
+import type { Log } from '../../../platform/ground/log.ts'
 import type { SmppLink } from './link.ts'
 
 export interface SmppConnection {

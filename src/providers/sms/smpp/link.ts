@@ -1,6 +1,6 @@
 /** One connection to a message centre, bound as transceiver. */
 import type { Pdu, Session, Smpp } from 'smpp'
-import type { SmppCentre } from '../../../ground/smpp-url.ts'
+import type { SmppCentre } from '../../../platform/ground/smpp-url.ts'
 import { statusName } from './command-status.ts'
 import type { SubmitFields } from './submit-fields.ts'
 
@@ -14,7 +14,7 @@ export type LinkTimeouts = {
 }
 
 /** No answer arrived. `sent` is true if the message centre may have the request. */
-export class NoAnswer extends Error {
+export class NoAnswerFault extends Error {
   readonly sent: boolean
   constructor(sent: boolean, reason: string) {
     super(reason)
@@ -23,7 +23,7 @@ export class NoAnswer extends Error {
 }
 
 export interface SmppLink {
-  /** Resolves with the answer. Rejects with NoAnswer. An answer that arrives after that goes to `onLate`. */
+  /** Resolves with the answer. Rejects with NoAnswerFault. An answer that arrives after that goes to `onLate`. */
   submit(fields: SubmitFields, onLate: (answer: Pdu) => void): Promise<Pdu>
   /** Unbinds and closes the connection. */
   end(): Promise<void>
@@ -64,7 +64,7 @@ const makeRequests = (session: Session, maxMissing: number) => {
         lost = true
         clearTimeout(timer)
         waiting.delete(lose)
-        reject(new NoAnswer(true, reason))
+        reject(new NoAnswerFault(true, reason))
       }
       const timer = setTimeout(() => {
         lose('no answer in time')
@@ -85,7 +85,7 @@ const makeRequests = (session: Session, maxMissing: number) => {
       if (written) return
       clearTimeout(timer)
       waiting.delete(lose)
-      reject(new NoAnswer(false, 'the connection is closed'))
+      reject(new NoAnswerFault(false, 'the connection is closed'))
     })
   return { request, giveUp }
 }

@@ -1,13 +1,13 @@
 /** Delivery receipts of a message centre on loopback, to the status of the message. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { smsClient } from '../../../../test/clients/sms-client.ts'
+import { patient } from '../../../../test/providers/smpp.ts'
+import { testSms } from '../../../../test/providers/sms.ts'
 import { openSmsc, receiptFields } from '../../../../test/servers/smsc.ts'
 import { testService } from '../../../../test/service/service.ts'
-import { movableClock } from '../../../ground/clock.ts'
-import { silentLog } from '../../../ground/log.ts'
-import { testSms } from '../harness.ts'
+import { movableClock } from '../../../platform/ground/clock.ts'
+import { silentLog } from '../../../platform/ground/log.ts'
 import type { SmppReceipt } from './deliver-sm.ts'
-import { patient } from './harness.ts'
 import { makeSmppReceipts, type ReportSms, type SubmittedPart } from './receipts.ts'
 
 type Reported = Parameters<ReportSms>[0]

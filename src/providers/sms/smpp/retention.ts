@@ -1,6 +1,7 @@
 /** Deletes the ids of messages whose receipts no longer come. */
-import type { Db } from '../../../db/pool.ts'
-import type { Clock } from '../../../ground/clock.ts'
+import { inChunks } from '../../../platform/db/in-chunks.ts'
+import type { Db } from '../../../platform/db/pool.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
 import { sweepReceipts } from './store.ts'
 
 /** Longer than any message centre tries to deliver a message. */
@@ -11,9 +12,5 @@ export const makeSweepReceipts =
   ({ db, clock }: { db: Db; clock: Clock }) =>
   async (): Promise<number> => {
     const before = new Date(clock.millis() - keptMs)
-    for (let total = 0; ; ) {
-      const swept = await db.change(sweepReceipts, { before, limit: sweptAtOnce })
-      total += swept
-      if (swept < sweptAtOnce) return total
-    }
+    return inChunks(sweptAtOnce, () => db.change(sweepReceipts, { before, limit: sweptAtOnce }))
   }

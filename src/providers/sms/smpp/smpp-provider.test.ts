@@ -2,11 +2,11 @@
 import fc from 'fast-check'
 import smpp, { type Pdu } from 'smpp'
 import { describe, expect, test } from 'vitest'
+import { faultOf } from '../../../../test/providers/email.ts'
+import { isBound, patient, withSmsc } from '../../../../test/providers/smpp.ts'
+import { testSms } from '../../../../test/providers/sms.ts'
 import { receiptFields } from '../../../../test/servers/smsc.ts'
-import { faultOf } from '../../email/harness.ts'
-import { testSms } from '../harness.ts'
 import type { InboundSms } from '../sms-provider.ts'
-import { isBound, patient, withSmsc } from './harness.ts'
 
 const textOf = ({ short_message }: Pdu): string => String(short_message?.message ?? '')
 const headerOf = ({ short_message }: Pdu): number[] => [...((short_message?.udh as Buffer[] | undefined)?.[0] ?? [])]

@@ -1,16 +1,16 @@
 /** Sends text messages to a message centre over SMPP 3.4. Each process keeps one bind. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pdu, Smpp } from 'smpp'
-import type { Clock } from '../../../ground/clock.ts'
-import type { Log } from '../../../ground/log.ts'
-import { parseSmppUrl } from '../../../ground/smpp-url.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import type { Log } from '../../../platform/ground/log.ts'
+import { parseSmppUrl } from '../../../platform/ground/smpp-url.ts'
 import { makeSemaphore } from '../../email/semaphore.ts'
-import { type Handover, HandoverError } from '../../handover.ts'
+import { type Handover, HandoverFault } from '../../handover.ts'
 import type { OnInbound, Sms, SmsProvider } from '../sms-provider.ts'
 import { faultOfStatus, smppFault, smppName } from './command-status.ts'
 import { type Backoff, keepConnection } from './connection.ts'
 import { endOfNumber, isReceipt, plainId, readInbound, readReceipt } from './deliver-sm.ts'
-import { type LinkTimeouts, NoAnswer, openLink, type SmppLink } from './link.ts'
+import { type LinkTimeouts, NoAnswerFault, openLink, type SmppLink } from './link.ts'
 import { loadSmpp } from './load-smpp.ts'
 import type { SmppReceipts, SubmittedPart } from './receipts.ts'
 import { maxParts, type SubmitFields, submitFieldsOf } from './submit-fields.ts'
@@ -116,7 +116,7 @@ export const makeSmppProvider = (needs: Needs): SmsProvider => {
       if (answer.command_status !== 0) throw faultOfStatus(errors, answer.command_status)
       accepted(answer.message_id ?? '')
     } catch (error) {
-      if (error instanceof NoAnswer) throw smppFault(error.sent ? 'uncertain' : 'unavailable', error)
+      if (error instanceof NoAnswerFault) throw smppFault(error.sent ? 'uncertain' : 'unavailable', error)
       throw error
     } finally {
       slots.release()
@@ -130,25 +130,25 @@ export const makeSmppProvider = (needs: Needs): SmsProvider => {
       try {
         return await submitOne(link, fields, accepted)
       } catch (error) {
-        const repeats = error instanceof HandoverError && error.kind === 'throttled'
+        const repeats = error instanceof HandoverFault && error.kind === 'throttled'
         if (!repeats || performance.now() - began + wait > timeouts.repeatMs) throw error
         await pause(wait)
       }
     }
   }
 
-  const faultOfRest = (results: PromiseSettledResult<void>[]): HandoverError | undefined => {
-    const faults = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as HandoverError] : []))
+  const faultOfRest = (results: PromiseSettledResult<void>[]): HandoverFault | undefined => {
+    const faults = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as HandoverFault] : []))
     const refused = faults.find(({ kind }) => kind === 'refused')
     return refused ?? (faults[0] && smppFault('uncertain', faults[0]))
   }
 
   const handOver = async (sms: Sms): Promise<Handover> => {
-    if (sms.mediaUrl.length > 0) throw new HandoverError('refused', smppName, 'SMPP cannot send media messages.')
+    if (sms.mediaUrl.length > 0) throw new HandoverFault('refused', smppName, 'SMPP cannot send media messages.')
     reference = (reference + 1) & 0xff
     const [first, ...rest] = submitFieldsOf(sms, reference) as [SubmitFields, ...SubmitFields[]]
     const parts = rest.length + 1
-    if (parts > maxParts) throw new HandoverError('refused', smppName, `The text has more than ${maxParts} parts.`)
+    if (parts > maxParts) throw new HandoverFault('refused', smppName, `The text has more than ${maxParts} parts.`)
     const link = closing ? undefined : await connection.link()
     if (!link) throw smppFault('unavailable', { code: 'not_bound' })
 

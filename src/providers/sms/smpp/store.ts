@@ -1,4 +1,4 @@
-import { statement } from '../../../db/statement.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
 export type ReceiptRow = {
   provider_message_id: string

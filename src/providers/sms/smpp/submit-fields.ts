@@ -1,6 +1,6 @@
 /** Turns a text message into the fields of its `submit_sm` requests, one for each part. */
-import { isE164 } from '../../../ground/phone-number.ts'
-import { splitText } from '../../../ground/segments.ts'
+import { isE164 } from '../../../platform/ground/phone-number.ts'
+import { splitText } from '../../../platform/ground/segments.ts'
 import type { Sms } from '../sms-provider.ts'
 
 export type SubmitFields = Record<string, unknown>

@@ -1,8 +1,8 @@
 import { request } from 'undici'
 import { afterAll, expect, test } from 'vitest'
-import { audienceClient } from '../../../test/clients/audience-client.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
+import { audienceClient } from '../../../../test/clients/audience-client.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

@@ -1,7 +1,7 @@
 /** Writes the members of an audience as a CSV file, one page at a time, so that memory does not grow with the audience. */
-import type { Db } from '../../db/pool.ts'
-import { Failure } from '../../ground/errors.ts'
-import type { Scope } from '../../ground/scope.ts'
+import type { Db } from '../../../platform/db/pool.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import type { Scope } from '../../../platform/ground/scope.ts'
 import { assertMayRead } from '../access.ts'
 import { type AudienceRow, findAudience } from '../store/audience-rows.ts'
 import { type ExportedRow, exportKeys, exportMembers } from '../store/member-rows.ts'

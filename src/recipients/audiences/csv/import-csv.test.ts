@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { audienceClient } from '../../../test/clients/audience-client.ts'
-import { keyIdOf } from '../../../test/clients/key-client.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import { audienceClient } from '../../../../test/clients/audience-client.ts'
+import { keyIdOf } from '../../../../test/clients/key-client.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
 import { parseCsv } from './parse-csv.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })

@@ -1,10 +1,10 @@
 /** Imports a CSV file of contacts into an audience: all its rows or, if the file is refused, none. */
-import type { Actor, Audit } from '../../audit/append.ts'
-import type { Db, Tx } from '../../db/pool.ts'
-import type { Clock } from '../../ground/clock.ts'
-import { Failure } from '../../ground/errors.ts'
-import { makeOrgTurns } from '../../ground/org-turns.ts'
-import type { Scope } from '../../ground/scope.ts'
+import type { Actor, Audit } from '../../../journal/audit/append.ts'
+import type { Db, Tx } from '../../../platform/db/pool.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import { makeOrgTurns } from '../../../platform/ground/org-turns.ts'
+import type { Scope } from '../../../platform/ground/scope.ts'
 import { assertMayChange, holdTenant } from '../access.ts'
 import type { ImportReport } from '../shapes.ts'
 import { findAudience, lockAudience } from '../store/audience-rows.ts'
@@ -44,7 +44,7 @@ export const makeImportCsv = ({ db, clock, audit }: Needs): ImportCsv => {
     const loaded = await loadContacts(tx, { orgId, tenantId, environment, at }, file.contacts)
     const ids = loaded.ids.filter((id) => id !== undefined)
     // Another request deleted a contact after it was matched. The import starts again.
-    if (ids.length < loaded.ids.length) throw new ContactsChanged()
+    if (ids.length < loaded.ids.length) throw new ContactsChangedFault()
     // Contacts are locked before the audience, as in a deletion of a contact, so that the two cannot deadlock.
     if (!(await tx.row(lockAudience, { orgId, id: audienceId }))) throw new Failure('NOT_FOUND')
     const contactIds = [...new Set(ids)]
@@ -75,7 +75,7 @@ export const makeImportCsv = ({ db, clock, audit }: Needs): ImportCsv => {
       try {
         return await importOnce(scope, actor, audienceId, file)
       } catch (error) {
-        if (!(error instanceof ContactsChanged) || tries === 5) throw error
+        if (!(error instanceof ContactsChangedFault) || tries === 5) throw error
       }
     }
   }
@@ -87,7 +87,7 @@ export const makeImportCsv = ({ db, clock, audit }: Needs): ImportCsv => {
   }
 }
 
-class ContactsChanged extends Error {
+class ContactsChangedFault extends Error {
   constructor() {
     super('contacts were deleted while they were imported')
   }

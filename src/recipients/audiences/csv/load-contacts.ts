@@ -1,8 +1,8 @@
 /** Loads the contacts of a CSV file in the transaction of its import. */
-import type { Tx } from '../../db/pool.ts'
-import { startSlices } from '../../ground/event-loop-turns.ts'
-import { newId } from '../../ground/ids.ts'
-import type { Environment } from '../../ground/scope.ts'
+import type { Tx } from '../../../platform/db/pool.ts'
+import { startSlices } from '../../../platform/ground/event-loop-turns.ts'
+import { newId } from '../../../platform/ground/ids.ts'
+import type { Environment } from '../../../platform/ground/scope.ts'
 import { holdContacts, insertImported, matchImportedEmails, matchImportedPhones } from '../store/import-rows.ts'
 import type { CsvContact } from './csv-row.ts'
 
@@ -23,8 +23,8 @@ const chunkChars = 500_000
 /** Calls `work` with parts of the list, in order, and lets other requests run in between. */
 const inChunks = async <T>(
   list: readonly T[],
-  sizeOf: (item: T) => number,
   work: (part: T[]) => Promise<unknown>,
+  sizeOf: (item: T) => number = () => 0,
 ): Promise<void> => {
   const slices = startSlices()
   let part: T[] = []
@@ -50,47 +50,36 @@ const insert = async (tx: Tx, into: Into, candidates: Candidate[], created: Set<
     .map((candidate) => ({ candidate, key: keyOf(candidate) }))
     .sort((a, b) => (a.key < b.key ? -1 : 1))
     .map(({ candidate }) => candidate)
-  await inChunks(
-    sorted,
-    ({ metadata }) => metadata.length,
-    async (part) => {
-      const rows = await tx.rows(insertImported, {
-        ...into,
-        ids: part.map(({ id }) => id),
-        names: part.map(({ name }) => name),
-        emails: part.map(({ email }) => email),
-        phones: part.map(({ phone }) => phone),
-        metadata: part.map(({ metadata }) => metadata),
-      })
-      for (const { id } of rows) created.add(id)
-    },
-  )
+  const insertPart = async (part: Candidate[]): Promise<void> => {
+    const rows = await tx.rows(insertImported, {
+      ...into,
+      ids: part.map(({ id }) => id),
+      names: part.map(({ name }) => name),
+      emails: part.map(({ email }) => email),
+      phones: part.map(({ phone }) => phone),
+      metadata: part.map(({ metadata }) => metadata),
+    })
+    for (const { id } of rows) created.add(id)
+  }
+  await inChunks(sorted, insertPart, ({ metadata }) => metadata.length)
 }
 
 /** The contacts that exist by address, keyed by the address as the file has it. */
 const matchEmails = async (tx: Tx, { orgId, tenantId }: Into, emails: string[]): Promise<Map<string, string>> => {
   const found = new Map<string, string>()
-  await inChunks(
-    emails,
-    () => 0,
-    async (part) => {
-      const rows = await tx.rows(matchImportedEmails, { orgId, tenantId, emails: part })
-      for (const { email, id } of rows) found.set(email, id)
-    },
-  )
+  await inChunks(emails, async (part) => {
+    const rows = await tx.rows(matchImportedEmails, { orgId, tenantId, emails: part })
+    for (const { email, id } of rows) found.set(email, id)
+  })
   return found
 }
 
 const matchPhones = async (tx: Tx, { orgId, tenantId }: Into, phones: string[]): Promise<Map<string, string>> => {
   const found = new Map<string, string>()
-  await inChunks(
-    phones,
-    () => 0,
-    async (part) => {
-      const rows = await tx.rows(matchImportedPhones, { orgId, tenantId, phones: part })
-      for (const { phone, id } of rows) found.set(phone, id)
-    },
-  )
+  await inChunks(phones, async (part) => {
+    const rows = await tx.rows(matchImportedPhones, { orgId, tenantId, phones: part })
+    for (const { phone, id } of rows) found.set(phone, id)
+  })
   return found
 }
 
@@ -142,25 +131,17 @@ const loadByPhone = async (
 
 const holdAll = async (tx: Tx, orgId: string, ids: string[]): Promise<Set<string>> => {
   const held = new Set<string>()
-  await inChunks(
-    ids.sort(),
-    () => 0,
-    async (part) => {
-      for (const { id } of await tx.rows(holdContacts, { orgId, ids: part })) held.add(id)
-    },
-  )
+  await inChunks(ids.sort(), async (part) => {
+    for (const { id } of await tx.rows(holdContacts, { orgId, ids: part })) held.add(id)
+  })
   return held
 }
 
 export const loadContacts = async (tx: Tx, into: Into, contacts: CsvContact[]): Promise<LoadedContacts> => {
   const created = new Set<string>()
-  const rows = contacts.map(
-    (contact, place): Candidate => ({
-      ...contact,
-      place,
-      id: newId('contact', into.at.getTime()),
-    }),
-  )
+  const rows = contacts.map((contact, place): Candidate => {
+    return { ...contact, place, id: newId('contact', into.at.getTime()) }
+  })
   const [byEmail, byPhone] = [rows.filter(({ email }) => email !== null), rows.filter(({ email }) => email === null)]
   // Read before anything is inserted, so that a row matches only contacts that existed before it.
   const existing = await matchPhones(tx, into, [...new Set(byPhone.map(({ phone }) => phone as string))])

@@ -1,8 +1,8 @@
 /** Parses a CSV file of contacts in slices, so that a large or hostile file does not block other requests. */
 import { isUtf8 } from 'node:buffer'
 import { CsvError, parse } from 'csv-parse'
-import { Failure, invalid } from '../../ground/errors.ts'
-import { startSlices } from '../../ground/event-loop-turns.ts'
+import { Failure, invalid } from '../../../platform/ground/errors.ts'
+import { startSlices } from '../../../platform/ground/event-loop-turns.ts'
 import { type CsvHeader, readHeader } from './csv-header.ts'
 import { type CsvContact, hasNul, readRow } from './csv-row.ts'
 

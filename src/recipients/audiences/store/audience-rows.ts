@@ -1,19 +1,20 @@
-import { statement } from '../../db/statement.ts'
-import type { Keyset } from '../../ground/cursor.ts'
-import type { Environment } from '../../ground/scope.ts'
+import { columns, type Given, number, oneOf, type RowOf, text, time } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import type { Keyset } from '../../../platform/ground/cursor.ts'
+import type { Environment } from '../../../platform/ground/scope.ts'
 
-export type AudienceRow = {
-  id: string
-  tenant_id: string | null
-  created_environment: Environment
-  name: string
-  slug: string
-  member_count: number
-  created_at: Date
-  updated_at: Date
-}
+const audienceColumns = columns({
+  id: text,
+  tenant_id: text.orNull,
+  created_environment: oneOf<Environment>(),
+  name: text,
+  slug: text,
+  member_count: number,
+  created_at: time,
+  updated_at: time,
+})
 
-const columns = 'id, tenant_id, created_environment, name, slug, member_count, created_at, updated_at'
+export type AudienceRow = RowOf<typeof audienceColumns>
 
 export const countAudiences = statement<{ orgId: string }, { n: number }>(
   'audiences.count',
@@ -22,33 +23,25 @@ export const countAudiences = statement<{ orgId: string }, { n: number }>(
 
 /** Returns no row when the slug is taken. */
 export const insertAudience = statement<
-  {
-    orgId: string
-    id: string
-    tenantId: string | null
-    environment: Environment
-    name: string
-    slug: string
-    at: Date
-  },
+  Given<AudienceRow, 'id' | 'tenant_id' | 'name' | 'slug'> & { orgId: string; environment: Environment; at: Date },
   AudienceRow
 >(
   'audiences.insert',
   `insert into audiences (org_id, id, tenant_id, created_environment, name, slug, created_at, updated_at)
    values (:orgId, :id, :tenantId, :environment, :name, :slug, :at, :at)
    on conflict (org_id, slug) do nothing
-   returning ${columns}`,
+   returning ${audienceColumns}`,
 )
 
 /** Finds an audience in the whole org. The caller checks the tenant. */
 export const findAudience = statement<{ orgId: string; id: string }, AudienceRow>(
   'audiences.find',
-  `select ${columns} from audiences where org_id = :orgId and id = :id`,
+  `select ${audienceColumns} from audiences where org_id = :orgId and id = :id`,
 )
 
 export const lockAudience = statement<{ orgId: string; id: string }, AudienceRow>(
   'audiences.lock',
-  `select ${columns} from audiences where org_id = :orgId and id = :id for no key update`,
+  `select ${audienceColumns} from audiences where org_id = :orgId and id = :id for no key update`,
 )
 
 export const deleteAudience = statement<{ orgId: string; id: string }>(
@@ -63,14 +56,14 @@ const afterCursor = `(created_at, id) < (coalesce(:afterAt::timestamptz, 'infini
 
 export const listAudiences = statement<Keyset & { orgId: string }, AudienceRow>(
   'audiences.list',
-  `select ${columns} from audiences
+  `select ${audienceColumns} from audiences
    where org_id = :orgId and ${afterCursor}
    ${newestFirst}`,
 )
 
 export const listTenantAudiences = statement<Keyset & { orgId: string; tenantId: string }, AudienceRow>(
   'audiences.list_tenant',
-  `select ${columns} from audiences
+  `select ${audienceColumns} from audiences
    where org_id = :orgId and tenant_id = :tenantId and ${afterCursor}
    ${newestFirst}`,
 )

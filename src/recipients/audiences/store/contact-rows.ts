@@ -1,35 +1,23 @@
-import { statement } from '../../db/statement.ts'
-import type { Keyset } from '../../ground/cursor.ts'
-import type { Environment } from '../../ground/scope.ts'
+import { columns, type Given, json, oneOf, type RowOf, text, time } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import type { Keyset } from '../../../platform/ground/cursor.ts'
+import type { Environment } from '../../../platform/ground/scope.ts'
 
-export type ContactRow = {
-  id: string
-  tenant_id: string | null
-  created_environment: Environment
-  name: string | null
-  email: string | null
-  phone: string | null
-  metadata: Record<string, string>
-  created_at: Date
-  updated_at: Date
-}
+export const contactColumns = columns({
+  id: text,
+  tenant_id: text.orNull,
+  created_environment: oneOf<Environment>(),
+  name: text.orNull,
+  email: text.orNull,
+  phone: text.orNull,
+  metadata: json<Record<string, string>>(),
+  created_at: time,
+  updated_at: time,
+})
 
-const columnNames = [
-  'id',
-  'tenant_id',
-  'created_environment',
-  'name',
-  'email',
-  'phone',
-  'metadata',
-  'created_at',
-  'updated_at',
-]
+export type ContactRow = RowOf<typeof contactColumns>
 
-/** Every column of a `ContactRow`, as a select list on the table or CTE with this alias. */
-export const contactColumnsOf = (alias: string): string => columnNames.map((name) => `${alias}.${name}`).join(', ')
-
-const columns = contactColumnsOf('c')
+const selected = contactColumns.of('c')
 
 /** A tenant that is being erased gets no new rows. The lock keeps an erasure from beginning its work. */
 export const lockContactTenant = statement<{ orgId: string; tenantId: string }, { id: string }>(
@@ -39,7 +27,7 @@ export const lockContactTenant = statement<{ orgId: string; tenantId: string }, 
    for key share`,
 )
 
-type Fields = { name: string | null; email: string | null; phone: string | null; metadata: string }
+type Fields = Given<ContactRow, 'name' | 'email' | 'phone'> & { metadata: string }
 
 /** Returns no row when the tenant has a contact with this address, or one with only this number. */
 export const insertContact = statement<
@@ -51,7 +39,7 @@ export const insertContact = statement<
      updated_at)
    values (:orgId, :id, :tenantId, :environment, :name, :email, :phone, :metadata::jsonb, :at, :at)
    on conflict do nothing
-   returning ${columns}`,
+   returning ${selected}`,
 )
 
 const ofTenant = "coalesce(c.tenant_id, '') = coalesce(:tenantId::text, '')"
@@ -59,7 +47,7 @@ const ofTenant = "coalesce(c.tenant_id, '') = coalesce(:tenantId::text, '')"
 /** The lock lasts until the contact is linked, so that it cannot be deleted in between. */
 export const matchContactByEmail = statement<{ orgId: string; tenantId: string | null; email: string }, ContactRow>(
   'audiences.match_by_email',
-  `select ${columns} from contacts c
+  `select ${selected} from contacts c
    where c.org_id = :orgId and ${ofTenant} and lower(c.email) = lower(:email)
    for key share`,
 )
@@ -67,11 +55,11 @@ export const matchContactByEmail = statement<{ orgId: string; tenantId: string |
 /** Several contacts can have one number. The one that has only the number comes first, then the oldest. */
 export const matchContactByPhone = statement<{ orgId: string; tenantId: string | null; phone: string }, ContactRow>(
   'audiences.match_by_phone',
-  `select ${columns} from (
-     (select ${columns}, 1 as place from contacts c
+  `select ${selected} from (
+     (select ${selected}, 1 as place from contacts c
       where c.org_id = :orgId and ${ofTenant} and c.phone = :phone and c.email is null)
      union all
-     (select ${columns}, 2 as place from contacts c
+     (select ${selected}, 2 as place from contacts c
       where c.org_id = :orgId and ${ofTenant} and c.phone = :phone and c.email is not null
       order by c.created_at, c.id limit 1)
    ) c
@@ -82,19 +70,19 @@ export const matchContactByPhone = statement<{ orgId: string; tenantId: string |
 /** Finds a contact in the whole org. The caller checks the tenant. */
 export const findContact = statement<{ orgId: string; id: string }, ContactRow>(
   'audiences.find_contact',
-  `select ${columns} from contacts c where c.org_id = :orgId and c.id = :id`,
+  `select ${selected} from contacts c where c.org_id = :orgId and c.id = :id`,
 )
 
 /** Keeps the contact from being deleted, and nothing else. */
 export const holdContact = statement<{ orgId: string; id: string }, ContactRow>(
   'audiences.hold_contact',
-  `select ${columns} from contacts c where c.org_id = :orgId and c.id = :id for key share`,
+  `select ${selected} from contacts c where c.org_id = :orgId and c.id = :id for key share`,
 )
 
 /** Waits for requests that are about to link the contact. */
 export const lockContact = statement<{ orgId: string; id: string }, ContactRow>(
   'audiences.lock_contact',
-  `select ${columns} from contacts c where c.org_id = :orgId and c.id = :id for update`,
+  `select ${selected} from contacts c where c.org_id = :orgId and c.id = :id for update`,
 )
 
 export const updateContact = statement<Fields & { orgId: string; id: string; at: Date }, ContactRow>(
@@ -102,7 +90,7 @@ export const updateContact = statement<Fields & { orgId: string; id: string; at:
   `update contacts c
    set name = :name, email = :email, phone = :phone, metadata = :metadata::jsonb, updated_at = :at
    where c.org_id = :orgId and c.id = :id
-   returning ${columns}`,
+   returning ${selected}`,
 )
 
 /** Locks in the order of ids, so that two deletions cannot deadlock. */
@@ -139,19 +127,19 @@ const newestFirst = `order by c.created_at desc, c.id desc
 export const listContacts = {
   all: statement<ListParams, ContactRow>(
     'audiences.list_contacts',
-    `select ${columns} from contacts c
+    `select ${selected} from contacts c
      where c.org_id = :orgId and ${afterCursor}
      ${newestFirst}`,
   ),
   byTenant: statement<ListParams & { tenantId: string }, ContactRow>(
     'audiences.list_tenant_contacts',
-    `select ${columns} from contacts c
+    `select ${selected} from contacts c
      where c.org_id = :orgId and c.tenant_id = :tenantId and ${afterCursor}
      ${newestFirst}`,
   ),
   byEmail: statement<ListParams & { tenantId: string | null; email: string; phone: string | null }, ContactRow>(
     'audiences.list_contacts_by_email',
-    `select ${columns} from contacts c
+    `select ${selected} from contacts c
      where c.org_id = :orgId and lower(c.email) = lower(:email)
        and (:tenantId::text is null or c.tenant_id = :tenantId)
        and (:phone::text is null or c.phone = :phone)
@@ -160,7 +148,7 @@ export const listContacts = {
   ),
   byPhone: statement<ListParams & { tenantId: string | null; phone: string }, ContactRow>(
     'audiences.list_contacts_by_phone',
-    `select ${columns} from contacts c
+    `select ${selected} from contacts c
      where c.org_id = :orgId and c.phone = :phone
        and (:tenantId::text is null or c.tenant_id = :tenantId)
        and ${afterCursor}

@@ -2,10 +2,10 @@
  * Search in contacts. A statement reads at most `window` contacts, newest first, so that its cost does not depend on how
  * many there are. It returns those that match, and the last contact of a full window, where the next search goes on.
  */
-import { statement } from '../../db/statement.ts'
-import type { Keyset } from '../../ground/cursor.ts'
-import type { Searched } from '../../ground/search-page.ts'
-import { type ContactRow, contactColumnsOf } from './contact-rows.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import type { Keyset } from '../../../platform/ground/cursor.ts'
+import type { Searched } from '../../../platform/ground/search-page.ts'
+import { type ContactRow, contactColumns } from './contact-rows.ts'
 
 /** `ends` marks the end of the window. The row itself was searched like all others. */
 export type SearchedRow = Searched<ContactRow>
@@ -24,9 +24,9 @@ const searchSql = (scan: string): string =>
      union all
      (select id, place, true as ends from scanned where place = :window)
    )
-   select ${contactColumnsOf('c')}, found.ends
+   select ${contactColumns.of('c')}, found.ends
    from found cross join lateral (
-     select ${contactColumnsOf('contacts')} from contacts where org_id = :orgId and id = found.id limit 1
+     select ${contactColumns.of('contacts')} from contacts where org_id = :orgId and id = found.id limit 1
    ) c
    order by found.place, found.ends`
 

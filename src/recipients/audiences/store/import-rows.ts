@@ -1,6 +1,6 @@
 /** Loads the rows of a CSV file. A statement loads a part of the file; the transaction loads all of it or nothing. */
-import { statement } from '../../db/statement.ts'
-import type { Environment } from '../../ground/scope.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import type { Environment } from '../../../platform/ground/scope.ts'
 
 /** Returns the new contacts. A row whose address or number is known already adds nothing. */
 export const insertImported = statement<

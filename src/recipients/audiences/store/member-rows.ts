@@ -1,6 +1,6 @@
 /** The members of an audience. Every change updates `member_count` in the same statement. */
-import { statement } from '../../db/statement.ts'
-import { type ContactRow, contactColumnsOf } from './contact-rows.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import { type ContactRow, contactColumns } from './contact-rows.ts'
 
 /** Contacts that are members already stay as they are. Returns the contacts that became members. */
 export const linkContacts = statement<
@@ -40,7 +40,7 @@ export const unlinkContact = statement<
 
 /** The contact of a member. The limit makes the planner look up each one, instead of reading all contacts in order. */
 const itsContact = `lateral (
-     select ${contactColumnsOf('contacts')}
+     select ${contactColumns.of('contacts')}
      from contacts
      where org_id = m.org_id and id = m.contact_id
      limit 1
@@ -52,7 +52,7 @@ export const listMembers = statement<
   ContactRow
 >(
   'audiences.list_members',
-  `select ${contactColumnsOf('c')}
+  `select ${contactColumns.of('c')}
    from audience_members m cross join ${itsContact}
    where m.org_id = :orgId and m.audience_id = :audienceId and m.contact_id < coalesce(:afterId::text, 'zzz')
    order by m.contact_id desc

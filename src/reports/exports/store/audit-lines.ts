@@ -1,8 +1,8 @@
-/** Audit entries in an export. Rules about what is withheld are in audit/shown-entry.ts. */
-import { withheldNames } from '../../audit/shown-entry.ts'
-import type { ListedEntry } from '../../audit/store/list-rows.ts'
-import { statement } from '../../db/statement.ts'
-import { anyText, lineOf, plain, time, word, wordOrNull } from './line-columns.ts'
+/** Audit entries in an export. Rules about what is withheld are in journal/audit/shown-entry.ts. */
+import { withheldNames } from '../../../journal/audit/shown-entry.ts'
+import type { ListedEntry } from '../../../journal/audit/store/list-rows.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import { anyTexts, instants, lineOf, plains, words, wordsOrNull } from './line-columns.ts'
 
 /**
  * Entries from which something may have to be withheld. It finds too many: a name can also be a value. The process
@@ -13,18 +13,17 @@ const mayWithhold = `(t.metadata::text ~ '"(${[...withheldNames].join('|')})"'
 
 export const auditLines = statement<{ orgId: string }, { line: string }>(
   'exports.audit_lines',
-  `select ${lineOf('audit_entry', [
-    word('id', 't.id'),
-    word('orgId', 't.org_id'),
-    wordOrNull('actorUserId', 't.actor_user_id'),
-    anyText('action', 't.action'),
-    anyText('resourceType', 't.resource_type'),
-    anyText('resourceId', 't.resource_id'),
-    plain('metadata', 't.metadata'),
-    anyText('ipAddress', 't.ip_address'),
-    anyText('userAgent', 't.user_agent'),
-    time('createdAt', 't.created_at'),
-  ])} as line
+  `select ${lineOf(
+    'audit_entry',
+    [
+      words('id', { orgId: 't.org_id' }),
+      wordsOrNull({ actorUserId: 't.actor_user_id' }),
+      anyTexts('action', { resourceType: 't.resource_type', resourceId: 't.resource_id' }),
+      plains('metadata'),
+      anyTexts({ ipAddress: 't.ip_address', userAgent: 't.user_agent' }),
+      instants({ createdAt: 't.created_at' }),
+    ].flat(),
+  )} as line
    from audit_entries t
    where t.org_id = :orgId and ${mayWithhold} is not true`,
 )

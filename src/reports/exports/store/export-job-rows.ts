@@ -1,28 +1,26 @@
 /** Export jobs. */
-import { statement } from '../../db/statement.ts'
-import type { Keyset } from '../../ground/cursor.ts'
+import { columns, number, oneOf, type RowOf, text, time } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import { type Keyset, newestPage } from '../../../platform/ground/cursor.ts'
 
-export type ExportStatus = 'queued' | 'running' | 'completed' | 'failed' | 'expired'
+const jobColumns = columns({
+  org_id: text,
+  id: text,
+  status: oneOf<'queued' | 'running' | 'completed' | 'failed' | 'expired'>(),
+  requested_by: text.orNull,
+  created_at: time,
+  completed_at: time.orNull,
+  expires_at: time.orNull,
+  rows: number,
+  size_bytes: number,
+  rows_expected: number.orNull,
+  error: text.orNull,
+  file: text.orNull,
+  claim: text.orNull,
+  attempts: number,
+})
 
-export type ExportJobRow = {
-  org_id: string
-  id: string
-  status: ExportStatus
-  requested_by: string | null
-  created_at: Date
-  completed_at: Date | null
-  expires_at: Date | null
-  rows: number
-  size_bytes: number
-  rows_expected: number | null
-  error: string | null
-  file: string | null
-  claim: string | null
-  attempts: number
-}
-
-const columns = `org_id, id, status, requested_by, created_at, completed_at, expires_at, rows, size_bytes, rows_expected,
-  error, file, claim, attempts`
+export type ExportJobRow = RowOf<typeof jobColumns>
 
 /** Returns no row while the org has an unfinished job, and when it has begun `most` jobs since that time. */
 export const insertExportJob = statement<
@@ -34,12 +32,12 @@ export const insertExportJob = statement<
    select :orgId, :id, 'queued', :userId, :at::timestamptz, :at::timestamptz
    where (select count(*) from export_jobs where org_id = :orgId and created_at > :since) < :most
    on conflict (org_id) where status in ('queued', 'running') do nothing
-   returning ${columns}`,
+   returning ${jobColumns}`,
 )
 
 export const findUnfinishedJob = statement<{ orgId: string }, ExportJobRow>(
   'exports.find_unfinished_job',
-  `select ${columns} from export_jobs where org_id = :orgId and status in ('queued', 'running')`,
+  `select ${jobColumns} from export_jobs where org_id = :orgId and status in ('queued', 'running')`,
 )
 
 /** When the oldest of the newest jobs was begun. */
@@ -52,15 +50,13 @@ export const oldestOfNewest = statement<{ orgId: string; jobs: number }, { creat
 
 export const findExportJob = statement<{ orgId: string; id: string }, ExportJobRow>(
   'exports.find_job',
-  `select ${columns} from export_jobs where org_id = :orgId and id = :id`,
+  `select ${jobColumns} from export_jobs where org_id = :orgId and id = :id`,
 )
 
 export const listExportJobs = statement<{ orgId: string } & Keyset, ExportJobRow>(
   'exports.list_jobs',
-  `select ${columns} from export_jobs
-   where org_id = :orgId and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
-   order by created_at desc, id desc
-   limit :limit`,
+  `select ${jobColumns} from export_jobs
+   where org_id = :orgId ${newestPage}`,
 )
 
 /** Takes the job that has been due for longest, also one whose worker has died. */
@@ -75,22 +71,23 @@ export const claimExportJob = statement<{ claim: string; now: Date; until: Date 
      limit 1
      for update skip locked
    )
-   returning ${columns}`,
+   returning ${jobColumns}`,
 )
 
 type Claimed = { orgId: string; id: string; claim: string }
+const isHeld = "org_id = :orgId and id = :id and claim = :claim and status = 'running'"
 
 /** Records progress and keeps the claim. Changes nothing if the job belongs to another worker by now. */
 export const renewExportJob = statement<Claimed & { until: Date; rows: number; bytes: number }>(
   'exports.renew_job',
   `update export_jobs set due_at = :until, rows = :rows, size_bytes = :bytes
-   where org_id = :orgId and id = :id and claim = :claim and status = 'running'`,
+   where ${isHeld}`,
 )
 
 export const setRowsExpected = statement<Claimed & { rows: number }>(
   'exports.set_rows_expected',
   `update export_jobs set rows_expected = :rows
-   where org_id = :orgId and id = :id and claim = :claim and status = 'running'`,
+   where ${isHeld}`,
 )
 
 export const completeExportJob = statement<
@@ -99,20 +96,20 @@ export const completeExportJob = statement<
   'exports.complete_job',
   `update export_jobs set status = 'completed', file = :file, rows = :rows, size_bytes = :bytes, completed_at = :at,
      expires_at = :expiresAt, due_at = null, claim = null
-   where org_id = :orgId and id = :id and claim = :claim and status = 'running'`,
+   where ${isHeld}`,
 )
 
 export const failExportJob = statement<Claimed & { error: string; at: Date }>(
   'exports.fail_job',
   `update export_jobs set status = 'failed', error = :error, completed_at = :at, due_at = null, claim = null
-   where org_id = :orgId and id = :id and claim = :claim and status = 'running'`,
+   where ${isHeld}`,
 )
 
 /** Another worker begins the file again. `attempts` is given because a worker that stops in order has not failed. */
 export const releaseExportJob = statement<Claimed & { dueAt: Date; attempts: number }>(
   'exports.release_job',
   `update export_jobs set status = 'queued', due_at = :dueAt, claim = null, attempts = :attempts
-   where org_id = :orgId and id = :id and claim = :claim and status = 'running'`,
+   where ${isHeld}`,
 )
 
 type ExpiredFile = { org_id: string; id: string; file: string }

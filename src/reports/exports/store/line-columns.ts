@@ -6,39 +6,40 @@
 /** The text before the value, an expression for the value that is never null, and the text after it. */
 export type LineColumn = { name: string; before: string; value: string; after: string }
 
-const column = (name: string, value: string, quote = ''): LineColumn => ({
-  name,
-  before: `"${name}":${quote}`,
-  value,
-  after: quote,
-})
+/** Columns of the table `t` by their names. Another name is a key, with its source as the value. */
+type Named = string | Record<string, string>
 
-/** Text of the service itself that needs no escaping, such as ids and states. */
-export const word = (name: string, source = name): LineColumn => column(name, source, '"')
-
-export const wordOrNull = (name: string, source = name): LineColumn =>
-  column(name, `coalesce('"' || ${source} || '"', 'null')`)
-
-/** Any text, or null. */
-export const anyText = (name: string, source = name): LineColumn =>
-  column(name, `coalesce(to_json(${source})::text, 'null')`)
-
-/** An array of texts, or null. Most arrays are empty. */
-export const list = (name: string, source = name): LineColumn =>
-  column(name, `case when ${source} = '{}' then '[]' else coalesce(to_json(${source})::text, 'null') end`)
-
-/** An array that a subquery builds. */
-export const gathered = (name: string, query: string): LineColumn => column(name, `to_json(array(${query}))::text`)
-
-/** JSON, a number or a boolean, or null. */
-export const plain = (name: string, source = name): LineColumn => column(name, `coalesce((${source})::text, 'null')`)
+const columnsOf =
+  (write: (source: string) => string, quote = '') =>
+  (...given: Named[]): LineColumn[] =>
+    given
+      .flatMap((one) => Object.entries(typeof one === 'string' ? { [one]: `t.${one}` } : one))
+      .map(([name, source]) => ({ name, before: `"${name}":${quote}`, value: write(source), after: quote }))
 
 const instantText = (source: string): string => `to_char(${source} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
-export const time = (name: string, source = name): LineColumn => column(name, instantText(source), '"')
+/** Text of the service itself that needs no escaping, such as ids and states. */
+export const words = columnsOf((source) => source, '"')
 
-export const timeOrNull = (name: string, source = name): LineColumn =>
-  column(name, `coalesce('"' || ${instantText(source)} || '"', 'null')`)
+export const wordsOrNull = columnsOf((source) => `coalesce('"' || ${source} || '"', 'null')`)
+
+/** Any text, or null. */
+export const anyTexts = columnsOf((source) => `coalesce(to_json(${source})::text, 'null')`)
+
+/** An array of texts, or null. Most arrays are empty. */
+export const lists = columnsOf(
+  (source) => `case when ${source} = '{}' then '[]' else coalesce(to_json(${source})::text, 'null') end`,
+)
+
+/** An array that a subquery builds. */
+export const gathered = columnsOf((query) => `to_json(array(${query}))::text`)
+
+/** JSON, a number or a boolean, or null. */
+export const plains = columnsOf((source) => `coalesce((${source})::text, 'null')`)
+
+export const instants = columnsOf(instantText, '"')
+
+export const instantsOrNull = columnsOf((source) => `coalesce('"' || ${instantText(source)} || '"', 'null')`)
 
 const literal = (given: string): string => `'${given.replaceAll("'", "''")}'`
 

@@ -1,6 +1,6 @@
 /** What a person can export about themselves. No statement reads a secret. */
-import type { ListedEntry } from '../../audit/store/list-rows.ts'
-import { statement } from '../../db/statement.ts'
+import type { ListedEntry } from '../../../journal/audit/store/list-rows.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
 export type OwnProfile = {
   id: string

@@ -1,7 +1,8 @@
 /** Claims domains that are due for a check and records results. */
 
-import { statement } from '../../db/statement.ts'
-import { rememberStep } from '../../orgs/store.ts'
+import { rememberStep } from '../../../customers/orgs/store.ts'
+import type { Given } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
 import type { DkimStatus, DomainStatus } from '../shapes.ts'
 import { type DomainRow, domainColumns } from './domain-rows.ts'
 
@@ -31,14 +32,9 @@ export type RecordedCheck = DomainRow & { status_before: DomainStatus }
 
 /** Records the result of the check that holds the claim, once. Returns no row when the claim was replaced. */
 export const recordCheck = statement<
-  {
-    orgId: string
-    id: string
+  Given<DomainRow, 'org_id' | 'id' | 'status' | 'dkim_status' | 'temporary_failures'> & {
     claim: string
-    status: DomainStatus
-    dkimStatus: DkimStatus
     recordStatuses: string
-    temporaryFailures: number
     nextCheckAt: Date | null
     at: Date
   },

@@ -1,23 +1,26 @@
-import { statement } from '../../db/statement.ts'
+import { columns, flag, type Given, json, number, oneOf, type RowOf, text, time } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import { type Keyset, newestPageOf } from '../../../platform/ground/cursor.ts'
 import type { Region } from '../region.ts'
 
 export type Ip = { address: string | null; status: 'provisioning' | 'warming' | 'active' }
 
-export type IpPoolRow = {
-  id: string
-  name: string
-  region: Region
-  paused: boolean
-  ip_count: number
-  ips: Ip[]
-  created_at: Date
-  domain_ids: string[]
-}
+const ownColumns = columns({
+  id: text,
+  name: text,
+  region: oneOf<Region>(),
+  paused: flag,
+  ip_count: number,
+  ips: json<Ip[]>(),
+  created_at: time,
+})
+
+export type IpPoolRow = RowOf<typeof ownColumns> & { domain_ids: string[] }
 
 /** The columns of a pool. A caller that is bound to a project sees only the domains of that project. */
-const poolColumns = (projectId: string) => `i.id, i.name, i.region, i.paused, i.ip_count, i.ips, i.created_at,
+const poolColumns = `${ownColumns.of('i')},
   array(select d.id from domains d
-    where d.org_id = i.org_id and d.ip_pool_id = i.id and (${projectId}::text is null or d.project_id = ${projectId})
+    where d.org_id = i.org_id and d.ip_pool_id = i.id and (:projectId::text is null or d.project_id = :projectId)
     order by d.created_at, d.id) as domain_ids`
 
 /** Locks the pool names of a region until the transaction ends, so that concurrent changes see each other's names. */
@@ -40,14 +43,14 @@ const freePoolName = (id: string, region: string, name: string) => `(
      order by n limit 1)`
 
 export const insertIpPool = statement<
-  { orgId: string; id: string; name: string; region: Region; ipCount: number; ips: string; at: Date },
+  Given<IpPoolRow, 'id' | 'name' | 'region' | 'ip_count'> & { orgId: string; ips: string; at: Date },
   IpPoolRow
 >(
   'domains.insert_ip_pool',
   `insert into ip_pools (org_id, id, name, region, ip_count, ips, created_at, updated_at, provider_name)
    values (:orgId, :id, :name, :region, :ipCount, :ips::jsonb, :at, :at,
      ${freePoolName(':id', ':region', ':name::text')})
-   returning id, name, region, paused, ip_count, ips, created_at, '{}'::text[] as domain_ids`,
+   returning ${ownColumns}, '{}'::text[] as domain_ids`,
 )
 
 export const countIps = statement<{ orgId: string }, { n: number }>(
@@ -57,7 +60,7 @@ export const countIps = statement<{ orgId: string }, { n: number }>(
 
 export const findIpPool = statement<{ orgId: string; projectId: string | null; id: string }, IpPoolRow>(
   'domains.find_ip_pool',
-  `select ${poolColumns(':projectId')} from ip_pools i where i.org_id = :orgId and i.id = :id`,
+  `select ${poolColumns} from ip_pools i where i.org_id = :orgId and i.id = :id`,
 )
 
 /** Prevents deletion of the pool until a domain is assigned to it. Otherwise the assignment might fail. */
@@ -71,16 +74,9 @@ export const lockIpPool = statement<{ orgId: string; id: string }, { region: Reg
   'select region, ip_count, ips from ip_pools where org_id = :orgId and id = :id for no key update',
 )
 
-export const listIpPools = statement<
-  { orgId: string; projectId: string | null; afterAt: string | null; afterId: string | null; limit: number },
-  IpPoolRow
->(
+export const listIpPools = statement<Keyset & { orgId: string; projectId: string | null }, IpPoolRow>(
   'domains.list_ip_pools',
-  `select ${poolColumns(':projectId')} from ip_pools i
-   where i.org_id = :orgId
-     and (:afterAt::timestamptz is null or (i.created_at, i.id) < (:afterAt::timestamptz, :afterId))
-   order by i.created_at desc, i.id desc
-   limit :limit`,
+  `select ${poolColumns} from ip_pools i where i.org_id = :orgId ${newestPageOf('i')}`,
 )
 
 /** A null field stays unchanged. */

@@ -1,25 +1,19 @@
 /** Adds domains: plan limits, project and tenant lookups, inserts, and promotion of test-mode rows. */
 
-import { statement } from '../../db/statement.ts'
-import type { Environment } from '../../ground/scope.ts'
-import type { Plan } from '../../orgs/plans.ts'
-import { rememberStep } from '../../orgs/store.ts'
-import type { Region } from '../region.ts'
+import type { Plan } from '../../../customers/orgs/plans.ts'
+import { rememberStep } from '../../../customers/orgs/store.ts'
+import type { Given } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import type { Environment } from '../../../platform/ground/scope.ts'
 import { type DomainRow, domainColumns } from './domain-rows.ts'
 
+type NewKey = { publicKey: string; sealedPrivateKey: string }
+
 /** Inserts a domain that is verified from the start, such as the `.test` domain of a new installation. */
-export const insertVerifiedDomain = statement<{
-  orgId: string
-  id: string
-  projectId: string
-  name: string
-  region: Region
-  publicKey: string
-  sealedPrivateKey: string
-  recordStatuses: string
-  nextCheckAt: Date
-  at: Date
-}>(
+export const insertVerifiedDomain = statement<
+  Given<DomainRow, 'org_id' | 'id' | 'project_id' | 'name' | 'region'> &
+    NewKey & { recordStatuses: string; nextCheckAt: Date; at: Date }
+>(
   'domains.insert_verified',
   `with remembered as (
      ${rememberStep('verify_domain')}
@@ -39,10 +33,7 @@ export const insertVerifiedDomain = statement<{
 const isPromotable = `org_id = :orgId and project_id = :projectId and name = :name and created_environment = 'test'
      and :environment = 'live' and (:boundTenantId::text is null or tenant_id = :boundTenantId)`
 
-type DomainToAdd = {
-  orgId: string
-  projectId: string
-  name: string
+type DomainToAdd = Given<DomainRow, 'org_id' | 'project_id' | 'name'> & {
   environment: Environment
   /** The tenant that the caller's key is bound to. */
   boundTenantId: string | null
@@ -65,7 +56,7 @@ export const findDomainAllowance = statement<DomainToAdd, DomainAllowance>(
  * the result of a check that is under way. Warmup is reset, because test mode sends no mail.
  */
 export const promoteDomain = statement<
-  DomainToAdd & { tenantId: string | null; region: Region; returnPath: string; inbound: boolean; at: Date },
+  DomainToAdd & Given<DomainRow, 'tenant_id' | 'region' | 'return_path' | 'inbound'> & { at: Date },
   DomainRow
 >(
   'domains.promote',
@@ -129,21 +120,8 @@ export const findFreeSelector = statement<{ name: string }, { selector: string }
  * two keys under one selector. The caller locks the name first. Returns no row when the project already has the name.
  */
 export const insertDomain = statement<
-  {
-    orgId: string
-    id: string
-    projectId: string
-    tenantId: string | null
-    name: string
-    region: Region
-    environment: Environment
-    returnPath: string
-    inbound: boolean
-    publicKey: string
-    sealedPrivateKey: string
-    identity: 'created' | 'adopted' | null
-    at: Date
-  },
+  Given<DomainRow, 'org_id' | 'id' | 'project_id' | 'tenant_id' | 'name' | 'region' | 'return_path' | 'inbound'> &
+    NewKey & { environment: Environment; identity: DomainRow['identity']; at: Date },
   DomainRow
 >(
   'domains.insert',

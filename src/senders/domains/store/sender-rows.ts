@@ -1,6 +1,6 @@
 /** What a send needs to know about the domain of its `from` address. */
-import { statement } from '../../db/statement.ts'
-import type { Environment } from '../../ground/scope.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import type { Environment } from '../../../platform/ground/scope.ts'
 import type { RecordStatuses } from '../records.ts'
 import type { Region } from '../region.ts'
 import type { DomainStatus } from '../shapes.ts'

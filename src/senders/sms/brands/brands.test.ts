@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { trailOf, withTrail } from '../../../test/audit/trail.ts'
-import { eventsOf } from '../../../test/clients/domain-client.ts'
-import { advance } from '../../../test/clients/key-client.ts'
+import { trailOf, withTrail } from '../../../../test/audit/trail.ts'
+import { eventsOf } from '../../../../test/clients/domain-client.ts'
+import { advance } from '../../../../test/clients/key-client.ts'
 import {
   campaignOf,
   completeBrand,
@@ -9,11 +9,11 @@ import {
   type SenderClient,
   senderClient,
   setRegistry,
-} from '../../../test/clients/sender-client.ts'
-import { iso } from '../../../test/expect/instants.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import type { CreatedOrg } from '../../operator/create-org.ts'
+} from '../../../../test/clients/sender-client.ts'
+import { iso } from '../../../../test/expect/instants.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import type { CreatedOrg } from '../../../app/operator/create-org.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { patternText } from '../../ground/bounded-text.ts'
-import { parseMailbox } from '../../ground/mailbox.ts'
-import { isCountry } from '../../ground/phone-number.ts'
+import { patternText } from '../../../platform/ground/bounded-text.ts'
+import { parseMailbox } from '../../../platform/ground/mailbox.ts'
+import { isCountry } from '../../../platform/ground/phone-number.ts'
 import { registrationStatuses } from '../store/registration-rows.ts'
 
 export const entityTypes = ['private_profit', 'public_profit', 'non_profit', 'government', 'sole_proprietor'] as const

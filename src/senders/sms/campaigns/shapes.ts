@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { givenId } from '../../ground/bounded-text.ts'
+import { givenId } from '../../../platform/ground/bounded-text.ts'
 import { exampleBrandId, exampleRegistration, shownRegistration, webAddress } from '../brands/shapes.ts'
 import { campaignKinds } from '../store/campaign-rows.ts'
 

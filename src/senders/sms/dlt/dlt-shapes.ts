@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { givenId, patternText } from '../../ground/bounded-text.ts'
+import { givenId, patternText } from '../../../platform/ground/bounded-text.ts'
 
 export const dltStatuses = ['pending', 'submitted', 'approved', 'rejected'] as const
 

@@ -1,7 +1,8 @@
 /** Records the status of a DLT registration, with the event of a template. */
-import type { Tx } from '../../db/pool.ts'
-import type { AppendEvents } from '../../events/append-events.ts'
-import { type IdKind, isId } from '../../ground/ids.ts'
+
+import type { AppendEvents } from '../../../journal/events/append-events.ts'
+import type { Tx } from '../../../platform/db/pool.ts'
+import { type IdKind, isId } from '../../../platform/ground/ids.ts'
 import {
   type DltEntityRow,
   type DltHeaderRow,
@@ -11,7 +12,6 @@ import {
   dltHeaders,
   dltTemplates,
 } from '../store/dlt-rows.ts'
-import { setDltEntityStatus, setDltHeaderStatus, setDltTemplateStatus } from '../store/dlt-status-rows.ts'
 
 export type DltRow = DltEntityRow | DltHeaderRow | DltTemplate
 export type DltKind = Extract<IdKind, 'dltEntity' | 'dltHeader' | 'dltTemplate'>
@@ -60,10 +60,10 @@ export const recordDltResult = async (tx: Tx, { appendEvents, row, result, at }:
   const { status, reason, templateId } = result
   const change = { orgId, id, status, reason, at }
   if (!isDltTemplate(row)) {
-    await tx.change('legal_name' in row ? setDltEntityStatus : setDltHeaderStatus, change)
+    await tx.change('legal_name' in row ? dltEntities.setStatus : dltHeaders.setStatus, change)
     return true
   }
-  await tx.change(setDltTemplateStatus, { ...change, templateId })
+  await tx.change(dltTemplates.setStatus, { ...change, templateId })
   if (status !== row.status && (status === 'approved' || status === 'rejected')) {
     await appendEvents(tx, { orgId, tenantId: null, environment: null, ...eventOf(row, result) })
   }

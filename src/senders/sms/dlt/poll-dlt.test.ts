@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { dltClient } from '../../../test/clients/dlt-client.ts'
-import { expectRefusal } from '../../../test/expect/refusal.ts'
-import { type TestService, testService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
+import { dltClient } from '../../../../test/clients/dlt-client.ts'
+import { expectRefusal } from '../../../../test/expect/refusal.ts'
+import { type TestService, testService } from '../../../../test/service/service.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 import { makePollDlt } from './poll-dlt.ts'
 
 const templateId = expect.stringMatching(/^1007\d{15}$/)

@@ -3,16 +3,10 @@
  * Indian operator, and no provider reports them: an operator command records their status.
  */
 import { randomInt } from 'node:crypto'
-import type { Db } from '../../db/pool.ts'
-import type { AppendEvents } from '../../events/append-events.ts'
-import type { Clock } from '../../ground/clock.ts'
-import {
-  type PolledDlt,
-  pollDltEntities,
-  pollDltHeaders,
-  pollDltTemplates,
-  registryIsOff,
-} from '../store/dlt-status-rows.ts'
+import type { AppendEvents } from '../../../journal/events/append-events.ts'
+import type { Db } from '../../../platform/db/pool.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import { dltEntities, dltHeaders, dltTemplates, type PolledDlt, registryIsOff } from '../store/dlt-rows.ts'
 import { type DltResult, type DltRow, dltResultOf, isDltTemplate, lockDlt, recordDltResult } from './dlt-status.ts'
 
 export type DltPollCounts = { dlt_polled: number; dlt_approved: number; dlt_rejected: number }
@@ -73,10 +67,10 @@ export const makePollDlt = ({ db, clock, appendEvents, simulated, forget, batch 
     if (became.changed && became.status === 'rejected') counts.dlt_rejected++
   }
 
-  const pollAll = async (statement: typeof pollDltTemplates, counts: DltPollCounts): Promise<void> => {
+  const pollAll = async ({ poll }: Pick<typeof dltTemplates, 'poll'>, counts: DltPollCounts): Promise<void> => {
     let after = { afterOrgId: '', afterId: '' }
     for (;;) {
-      const rows = await db.rows(statement, { ...after, live: simulated, limit: batch })
+      const rows = await db.rows(poll, { ...after, live: simulated, limit: batch })
       for (const row of rows) await apply(row, counts)
       const last = rows.at(-1)
       if (!last || rows.length < batch) return
@@ -87,9 +81,9 @@ export const makePollDlt = ({ db, clock, appendEvents, simulated, forget, batch 
   return async () => {
     const counts: DltPollCounts = { dlt_polled: 0, dlt_approved: 0, dlt_rejected: 0 }
     if ((await db.row(registryIsOff))?.off) return counts
-    await pollAll(pollDltEntities, counts)
-    await pollAll(pollDltHeaders, counts)
-    await pollAll(pollDltTemplates, counts)
+    await pollAll(dltEntities, counts)
+    await pollAll(dltHeaders, counts)
+    await pollAll(dltTemplates, counts)
     return counts
   }
 }

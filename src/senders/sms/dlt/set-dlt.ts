@@ -1,8 +1,8 @@
 /** Records what an operator's portal decided about a DLT registration. */
-import type { Audit } from '../../audit/append.ts'
-import type { Db } from '../../db/pool.ts'
-import type { AppendEvents } from '../../events/append-events.ts'
-import type { Clock } from '../../ground/clock.ts'
+import type { Audit } from '../../../journal/audit/append.ts'
+import type { AppendEvents } from '../../../journal/events/append-events.ts'
+import type { Db } from '../../../platform/db/pool.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
 import { type DltResult, type DltRow, isDltTemplate, lockDlt, recordDltResult } from './dlt-status.ts'
 
 export type DltDecision = {

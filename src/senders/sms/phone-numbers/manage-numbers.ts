@@ -1,30 +1,30 @@
-import type { Actor } from '../../audit/append.ts'
-import { uniqueViolation } from '../../db/faults.ts'
-import type { Db, Tx } from '../../db/pool.ts'
-import type { Clock } from '../../ground/clock.ts'
-import { Failure } from '../../ground/errors.ts'
-import type { Scope } from '../../ground/scope.ts'
-import { claimedId, type IdempotencyClaim } from '../../idempotency/claims.ts'
-import { lockOrg } from '../../orgs/store.ts'
-import { testPrefix } from '../../providers/registry/local-registry.ts'
-import type { SmsRegistries } from '../../providers/registry/open-sms-registry.ts'
-import { type NumberType, type ProvisionedNumber, RegistryError } from '../../providers/registry/sms-registry.ts'
-import { resourceLimit } from '../../usage/plan-limits.ts'
-import type { Announce } from '../registration/announce.ts'
-import { assertRegistry } from '../registration/may-change.ts'
+/** Adds, rebinds and releases numbers and sender ids. */
+import { lockWithinPlan } from '../../../customers/usage/within-plan.ts'
+import type { Actor } from '../../../journal/audit/append.ts'
+import { uniqueViolation } from '../../../platform/db/faults.ts'
+import type { Db } from '../../../platform/db/pool.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import { Failure, invalid } from '../../../platform/ground/errors.ts'
+import { isId } from '../../../platform/ground/ids.ts'
+import type { Environment, Scope } from '../../../platform/ground/scope.ts'
+import { claimedId, type IdempotencyClaim } from '../../../platform/idempotency/claims.ts'
+import { testPrefix } from '../../../providers/registry/local-registry.ts'
+import type { SmsRegistries } from '../../../providers/registry/open-sms-registry.ts'
+import { type NumberType, type ProvisionedNumber, RegistryFault } from '../../../providers/registry/sms-registry.ts'
+import { type Announce, numberSubject } from '../registration/announce.ts'
+import { assertRegistry, findChangeable, orProviderUnavailable } from '../registration/may-change.ts'
 import type { SpendRegistration } from '../registration/provision-limit.ts'
-import { numberSubject } from '../registration/subject.ts'
-import type { CampaignRow } from '../store/campaign-rows.ts'
+import { type CampaignRow, campaignStatements } from '../store/campaign-rows.ts'
 import {
   countPhoneNumbers,
   findDuplicateSender,
   insertPhoneNumber,
   type PhoneNumberRow,
   phoneNumberStatements,
+  rebindNumber,
 } from '../store/phone-number-rows.ts'
 import { numberRequest, type ProvisionNumber } from './provision-number.ts'
 import type { CreatePhoneNumber } from './shapes.ts'
-import { findUsableCampaign } from './usable-campaign.ts'
 
 export type AddPhoneNumber = (
   scope: Scope,
@@ -32,6 +32,11 @@ export type AddPhoneNumber = (
   body: CreatePhoneNumber,
   claim?: IdempotencyClaim,
 ) => Promise<PhoneNumberRow>
+
+export type RebindNumber = (scope: Scope, id: string, campaignId: string) => Promise<PhoneNumberRow>
+
+/** Scheduled messages from the number fail when they are due. */
+export type ReleaseNumber = (scope: Scope, actor: Actor, id: string) => Promise<void>
 
 /** A sender that is to be added under this id. */
 type NewSender = { id: string; scope: Scope; actor: Actor; body: CreatePhoneNumber }
@@ -47,19 +52,23 @@ type Needs = {
   forget: (orgId: string) => void
 }
 
-const provisionable: ReadonlySet<string> = new Set(['US', 'CA'])
+type Binding = { orgId: string; campaignId: string; environment: Environment; type: NumberType | null }
 
-/** Rows of both environments count. The org stays locked until the transaction ends, so the count is exact. */
-const assertWithinPlan = async (tx: Tx, orgId: string): Promise<void> => {
-  const org = await tx.row(lockOrg, { orgId })
-  const counted = await tx.row(countPhoneNumbers, { orgId })
-  if (!org || !counted) throw new Failure('NOT_FOUND')
-  const limit = resourceLimit['phone numbers'][org.plan]
-  if (counted.n < limit) return
-  throw new Failure('PLAN_RESOURCE_LIMIT', {
-    message: `The ${org.plan} plan allows ${limit} phone numbers and sender ids.`,
-  })
+/** The campaign that a number may be bound to. */
+const findUsableCampaign = async (db: Db, binding: Binding): Promise<CampaignRow> => {
+  const { orgId, campaignId: id, environment, type } = binding
+  const campaign = isId('campaign', id) ? await db.row(campaignStatements.find, { orgId, id }) : undefined
+  if (!campaign) throw new Failure('CAMPAIGN_NOT_FOUND')
+  if (environment === 'live' && campaign.environment === 'test') throw new Failure('CAMPAIGN_IS_TEST_MODE')
+  if (campaign.status !== 'verified') throw new Failure('CAMPAIGN_NOT_VERIFIED')
+  const kind = type === 'tollfree' ? 'tollfree' : '10dlc'
+  if (campaign.kind !== kind) {
+    throw invalid(['campaign_id'], 'custom', `A ${type} number needs a campaign of kind ${kind}.`)
+  }
+  return campaign
 }
+
+const provisionable: ReadonlySet<string> = new Set(['US', 'CA'])
 
 const asNewNumber = { kind: 'number', senderId: null, status: 'pending', verifiedAt: null } as const
 const notProvisioned = { e164: null, providerId: null, providerStatus: null, capabilities: ['sms', 'mms'] }
@@ -84,7 +93,7 @@ export const makeAddPhoneNumber = (needs: Needs): AddPhoneNumber => {
     const at = clock.now()
     const providerId = environment === 'test' ? `${testPrefix}${id.slice(id.indexOf('_') + 1)}` : null
     return db.tx(async (tx) => {
-      await assertWithinPlan(tx, orgId)
+      await lockWithinPlan(tx, orgId, 'phone numbers', countPhoneNumbers)
       const row = await tx.row(insertPhoneNumber, {
         orgId,
         id,
@@ -115,7 +124,7 @@ export const makeAddPhoneNumber = (needs: Needs): AddPhoneNumber => {
     try {
       return await registries.of('test')?.provision(numberRequest(row, campaign))
     } catch (error) {
-      if (error instanceof RegistryError) return undefined
+      if (error instanceof RegistryFault) return undefined
       throw error
     }
   }
@@ -130,7 +139,7 @@ export const makeAddPhoneNumber = (needs: Needs): AddPhoneNumber => {
     const at = clock.now()
     const simulated = await simulate({ id, environment, type, iso_country }, campaign)
     const row = await db.tx(async (tx) => {
-      await assertWithinPlan(tx, orgId)
+      await lockWithinPlan(tx, orgId, 'phone numbers', countPhoneNumbers)
       const made = await tx.row(insertPhoneNumber, {
         ...asNewNumber,
         ...(simulated ? asProvisioned(simulated) : notProvisioned),
@@ -164,3 +173,50 @@ export const makeAddPhoneNumber = (needs: Needs): AddPhoneNumber => {
     }
   }
 }
+
+export const makeRebindNumber = ({
+  db,
+  clock,
+  registries,
+  forget,
+}: Pick<Needs, 'db' | 'clock' | 'registries' | 'forget'>): RebindNumber => {
+  const bind = async ({ id, provider_id, environment }: PhoneNumberRow, campaign: CampaignRow): Promise<void> => {
+    if (provider_id === null) return
+    assertRegistry(registries, environment)
+    const ref = { id, providerId: provider_id }
+    const to = { id: campaign.id, providerId: campaign.provider_id ?? '' }
+    await orProviderUnavailable(registries.of(environment)?.bind(ref, to) ?? Promise.resolve())
+  }
+
+  return async (scope, id, campaignId) => {
+    const { orgId } = scope
+    const row = await findChangeable(db, phoneNumberStatements.find, scope, id)
+    if (row.kind === 'alphanumeric') {
+      throw invalid(['campaign_id'], 'custom', 'An alphanumeric sender has no campaign.')
+    }
+    const { environment, type } = row
+    const campaign = await findUsableCampaign(db, { orgId, campaignId, environment, type })
+    await bind(row, campaign)
+    const bound = await db.row(rebindNumber, { orgId, id, campaignId, at: clock.now() })
+    if (!bound) throw new Failure('NOT_FOUND')
+    forget(orgId)
+    return bound
+  }
+}
+
+export const makeReleaseNumber =
+  ({ db, announce, registries, forget }: Pick<Needs, 'db' | 'announce' | 'registries' | 'forget'>): ReleaseNumber =>
+  async (scope, actor, id) => {
+    const key = { orgId: scope.orgId, id }
+    const row = await findChangeable(db, phoneNumberStatements.find, scope, id)
+    const { provider_id: providerId, environment, kind } = row
+    if (providerId !== null && kind === 'number') {
+      await orProviderUnavailable(registries.of(environment)?.release({ id, providerId }) ?? Promise.resolve())
+    }
+    await db.tx(async (tx) => {
+      const released = await tx.row(phoneNumberStatements.delete, key)
+      if (!released) throw new Failure('NOT_FOUND')
+      await announce.change(tx, actor, 'released', { ...numberSubject(released), reason: null })
+    })
+    forget(scope.orgId)
+  }

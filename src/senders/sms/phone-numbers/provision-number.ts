@@ -1,18 +1,17 @@
 /** Gets a number from the registry for a row that this process has claimed. */
-import type { Actor } from '../../audit/append.ts'
-import { uniqueViolation } from '../../db/faults.ts'
-import type { Db } from '../../db/pool.ts'
-import type { Clock } from '../../ground/clock.ts'
-import type { Log } from '../../ground/log.ts'
-import type { SmsRegistries } from '../../providers/registry/open-sms-registry.ts'
+import type { Actor } from '../../../journal/audit/append.ts'
+import { uniqueViolation } from '../../../platform/db/faults.ts'
+import type { Db } from '../../../platform/db/pool.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import type { Log } from '../../../platform/ground/log.ts'
+import type { SmsRegistries } from '../../../providers/registry/open-sms-registry.ts'
 import {
   type NumberRequest,
   type ProvisionedNumber,
-  RegistryError,
+  RegistryFault,
   type SmsRegistry,
-} from '../../providers/registry/sms-registry.ts'
-import type { Announce } from '../registration/announce.ts'
-import { numberSubject } from '../registration/subject.ts'
+} from '../../../providers/registry/sms-registry.ts'
+import { type Announce, numberSubject } from '../registration/announce.ts'
 import { messageTypeOf } from '../sms-senders.ts'
 import { type CampaignRow, campaignStatements } from '../store/campaign-rows.ts'
 import { type PhoneNumberRow, phoneNumberStatements, recordNumber } from '../store/phone-number-rows.ts'
@@ -77,7 +76,7 @@ export const makeProvisionNumber = ({ db, clock, log, announce, registries }: Ne
     try {
       return await provision(registry, row, actor)
     } catch (error) {
-      if (!(error instanceof RegistryError)) throw error
+      if (!(error instanceof RegistryFault)) throw error
       log.warn({ err: error, phone_number_id: row.id }, 'number provisioning failed')
       return giveUp(row)
     }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { givenId } from '../../ground/bounded-text.ts'
-import { isSenderId, longestSenderId } from '../../ground/sender-id.ts'
+import { givenId } from '../../../platform/ground/bounded-text.ts'
+import { isSenderId, longestSenderId } from '../../../platform/ground/sender-id.ts'
 import { countryCode } from '../brands/shapes.ts'
 import { exampleCampaignId } from '../campaigns/shapes.ts'
 import { registrationStatuses } from '../store/registration-rows.ts'

@@ -1,8 +1,9 @@
 /** Changes the members of a pool. A sender in a tenant's pool belongs to that tenant until it leaves. */
-import type { Tx } from '../../db/pool.ts'
-import { Failure, invalid } from '../../ground/errors.ts'
-import type { Caller } from '../../keys/caller.ts'
-import { lockMembers, type MemberRow, replaceMembers, setSenderTenant } from '../store/pool-member-rows.ts'
+
+import type { Caller } from '../../../customers/keys/caller.ts'
+import type { Tx } from '../../../platform/db/pool.ts'
+import { Failure, invalid } from '../../../platform/ground/errors.ts'
+import { lockMembers, type MemberRow, replaceMembers, setSenderTenant } from '../store/pool-rows.ts'
 
 export type PoolCaller = Pick<Caller, 'orgId' | 'tenantId' | 'environment' | 'tenantState'>
 

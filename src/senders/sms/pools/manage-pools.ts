@@ -1,18 +1,22 @@
 /** Messaging pools: senders that share the recipients of an org or of one of its tenants. */
-import type { Actor, Audit } from '../../audit/append.ts'
-import type { Db, Tx } from '../../db/pool.ts'
-import type { Clock } from '../../ground/clock.ts'
-import { Failure, invalid } from '../../ground/errors.ts'
-import { newId } from '../../ground/ids.ts'
-import type { Scope } from '../../ground/scope.ts'
-import { lockOrg } from '../../orgs/store.ts'
-import { resourceLimit } from '../../usage/plan-limits.ts'
+
+import { lockOrg } from '../../../customers/orgs/store.ts'
+import { lockWithinPlan } from '../../../customers/usage/within-plan.ts'
+import type { Actor, Audit } from '../../../journal/audit/append.ts'
+import type { Db, Tx } from '../../../platform/db/pool.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import { keysetOf, type PageAsked } from '../../../platform/ground/cursor.ts'
+import { Failure, invalid } from '../../../platform/ground/errors.ts'
+import { newId } from '../../../platform/ground/ids.ts'
+import { assertOwnEnvironment, type Scope } from '../../../platform/ground/scope.ts'
 import {
   countPools,
   deletePool,
   deletePoolRecipients,
   findPool,
   insertPool,
+  listOrgPools,
+  listPools,
   lockPool,
   lockPoolTenant,
   type PoolRow,
@@ -23,6 +27,10 @@ import type { CreatePool, PatchPool } from './pool-shapes.ts'
 
 export interface ManagePools {
   create(caller: PoolCaller, actor: Actor, body: CreatePool): Promise<PoolRow>
+  /** The pools that a tenant can use, its own and the org's. Without a tenant, those of the whole org. */
+  list(of: Pick<Scope, 'orgId' | 'tenantId'>, page: PageAsked): Promise<PoolRow[]>
+  /** The pools that belong to the tenant itself. Without a tenant, those of the whole org. */
+  listOwn(of: Pick<Scope, 'orgId' | 'tenantId'>, page: PageAsked): Promise<PoolRow[]>
   get(scope: Scope, id: string): Promise<PoolRow>
   patch(caller: PoolCaller, actor: Actor, id: string, body: PatchPool): Promise<PoolRow>
   remove(caller: PoolCaller, actor: Actor, id: string): Promise<void>
@@ -31,24 +39,13 @@ export interface ManagePools {
 /** A tenant may change only its own pools. A test key may change only pools that a test key created. */
 const assertMayChange = (caller: PoolCaller, row: PoolRow): void => {
   if (caller.tenantId !== null && row.tenant_id !== caller.tenantId) throw new Failure('TENANT_FORBIDDEN')
-  if (caller.environment === 'test' && row.created_environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
+  assertOwnEnvironment(caller, row.created_environment)
 }
 
 const tenantFor = (caller: PoolCaller, { tenant_id: given }: CreatePool): string | null => {
   const tenantId = given === undefined ? caller.tenantId : given
   if (caller.tenantId !== null && tenantId !== caller.tenantId) throw new Failure('TENANT_FORBIDDEN')
   return tenantId
-}
-
-/** Locks the org, so that the count stays correct and no other change of a pool runs. */
-const assertWithinPlan = async (tx: Tx, orgId: string): Promise<void> => {
-  const org = await tx.row(lockOrg, { orgId })
-  const counted = await tx.row(countPools, { orgId })
-  if (!org || !counted) throw new Failure('NOT_FOUND')
-  const limit = resourceLimit['messaging pools'][org.plan]
-  if (counted.n < limit) return
-  const pools = limit === 1 ? 'messaging pool' : 'messaging pools'
-  throw new Failure('PLAN_RESOURCE_LIMIT', { message: `The ${org.plan} plan allows ${limit} ${pools}.` })
 }
 
 type Needs = {
@@ -103,7 +100,7 @@ export const makeManagePools = ({ db, clock, audit, forget }: Needs): ManagePool
         if (tenantId !== null && !(await tx.row(lockPoolTenant, { orgId, tenantId }))) {
           throw invalid(['tenant_id'], 'custom', 'This tenant does not exist.')
         }
-        await assertWithinPlan(tx, orgId)
+        await lockWithinPlan(tx, orgId, 'messaging pools', countPools)
         const at = clock.now()
         const id = newId('pool', at.getTime())
         const inserted = await tx.row(insertPool, { orgId, id, tenantId, slug, name, environment, at })
@@ -113,6 +110,10 @@ export const makeManagePools = ({ db, clock, audit, forget }: Needs): ManagePool
         await auditChange(tx, { caller, actor, action: 'pool.created', row })
         return row
       }),
+
+    list: ({ orgId, tenantId }, page) => db.rows(listPools, { orgId, tenantId, ...keysetOf(page) }),
+
+    listOwn: ({ orgId, tenantId }, page) => db.rows(listOrgPools, { orgId, tenantId, ...keysetOf(page) }),
 
     get: async ({ orgId, tenantId }, id) => {
       const row = await db.row(findPool, { orgId, id })

@@ -1,9 +1,9 @@
 /** Messages that are sent from a pool. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { freshSlug, poolClient } from '../../../test/clients/pool-client.ts'
-import { expectRefusal } from '../../../test/expect/refusal.ts'
-import { beginOtherTransaction } from '../../../test/service/other-transaction.ts'
-import { startTestService } from '../../../test/service/service.ts'
+import { freshSlug, poolClient } from '../../../../test/clients/pool-client.ts'
+import { expectRefusal } from '../../../../test/expect/refusal.ts'
+import { beginOtherTransaction } from '../../../../test/service/other-transaction.ts'
+import { startTestService } from '../../../../test/service/service.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { keyIdOf } from '../../../test/clients/key-client.ts'
-import { freshSlug, poolClient } from '../../../test/clients/pool-client.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { type Reply, startTestService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import { keyIdOf } from '../../../../test/clients/key-client.ts'
+import { freshSlug, poolClient } from '../../../../test/clients/pool-client.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { type Reply, startTestService } from '../../../../test/service/service.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())

@@ -1,8 +1,8 @@
 import { afterAll, expect, test, vi } from 'vitest'
-import { campaignOf, completeBrand, senderClient } from '../../../test/clients/sender-client.ts'
-import { startEndUserMessaging } from '../../../test/servers/end-user-messaging.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { type GuardedAgent, OutgoingFault } from '../../outgoing/guarded.ts'
+import { campaignOf, completeBrand, senderClient } from '../../../../test/clients/sender-client.ts'
+import { startEndUserMessaging } from '../../../../test/servers/end-user-messaging.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { type GuardedAgent, OutgoingFault } from '../../../platform/outgoing/guarded.ts'
 
 vi.stubEnv('AWS_ACCESS_KEY_ID', 'id')
 vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'secret')

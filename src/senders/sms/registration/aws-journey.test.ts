@@ -7,11 +7,11 @@ import {
   runTask,
   type SenderClient,
   senderClient,
-} from '../../../test/clients/sender-client.ts'
-import { startEndUserMessaging } from '../../../test/servers/end-user-messaging.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { silentLog } from '../../ground/log.ts'
-import { makeAwsRegistry } from '../../providers/registry/aws-registry.ts'
+} from '../../../../test/clients/sender-client.ts'
+import { startEndUserMessaging } from '../../../../test/servers/end-user-messaging.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { silentLog } from '../../../platform/ground/log.ts'
+import { makeAwsRegistry } from '../../../providers/registry/aws-registry.ts'
 
 const wire = await startEndUserMessaging()
 wire.fields.push(

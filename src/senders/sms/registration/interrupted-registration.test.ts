@@ -1,10 +1,9 @@
-import { afterAll, expect, test } from 'vitest'
-import { interrupt } from '../../../test/clients/interrupt.ts'
-import { campaignOf, completeBrand, senderClient } from '../../../test/clients/sender-client.ts'
-import { startTestService } from '../../../test/service/service.ts'
+import { expect, test } from 'vitest'
+import { interrupt } from '../../../../test/clients/interrupt.ts'
+import { campaignOf, completeBrand, senderClient } from '../../../../test/clients/sender-client.ts'
+import { sharedTestService } from '../../../../test/service/service.ts'
 
-const t = await startTestService()
-afterAll(() => t.stop())
+const t = await sharedTestService()
 
 const org = await t.org()
 const senders = senderClient(t, org)

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { eventsOf } from '../../../test/clients/domain-client.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import { eventsOf } from '../../../../test/clients/domain-client.ts'
 import {
   campaignOf,
   completeBrand,
@@ -8,12 +8,12 @@ import {
   type SenderClient,
   senderClient,
   setRegistry,
-} from '../../../test/clients/sender-client.ts'
-import { iso } from '../../../test/expect/instants.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
-import type { CreatedOrg } from '../../operator/create-org.ts'
+} from '../../../../test/clients/sender-client.ts'
+import { iso } from '../../../../test/expect/instants.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import type { CreatedOrg } from '../../../app/operator/create-org.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,20 +1,19 @@
 /** Asks the registry for the status of everything it has, and records what changed. */
-import type { Actor } from '../../audit/append.ts'
-import type { Db, Tx } from '../../db/pool.ts'
-import type { Clock } from '../../ground/clock.ts'
-import { Failure } from '../../ground/errors.ts'
-import type { Log } from '../../ground/log.ts'
-import type { Scope } from '../../ground/scope.ts'
-import type { SmsRegistries } from '../../providers/registry/open-sms-registry.ts'
-import { RegistryError, type RegistryReport, type SmsRegistry } from '../../providers/registry/sms-registry.ts'
+import type { Actor } from '../../../journal/audit/append.ts'
+import type { Db, Tx } from '../../../platform/db/pool.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import type { Log } from '../../../platform/ground/log.ts'
+import type { Scope } from '../../../platform/ground/scope.ts'
+import type { SmsRegistries } from '../../../providers/registry/open-sms-registry.ts'
+import { RegistryFault, type RegistryReport, type SmsRegistry } from '../../../providers/registry/sms-registry.ts'
 import type { BrandRow } from '../store/brand-rows.ts'
 import type { CampaignRow } from '../store/campaign-rows.ts'
-import type { RegistrationRow, RowKey } from '../store/registration-rows.ts'
+import type { RegistrationRow, RegistrationStatus, RowKey } from '../store/registration-rows.ts'
 import type { Announce } from './announce.ts'
 import { everyRow } from './every-row.ts'
 import { assertRegistry, orProviderUnavailable } from './may-change.ts'
 import { type Polled, polledBrands, polledCampaigns, polledNumbers, polledSenderIds } from './polled-rows.ts'
-import { statusAfterReport } from './status-after.ts'
 
 export type PollCounts = { polled: number; verified: number; unverified: number; unreadable: number }
 
@@ -36,6 +35,18 @@ type Needs = {
   forget: (orgId: string) => void
 }
 
+type StatusChange = { status: RegistrationStatus; reason: string | null }
+
+/**
+ * The status after a report. `lost` says why the row cannot be verified although the registry approves it: what it
+ * depends on is not. A review changes nothing, because an approval stays valid while a later version is reviewed.
+ */
+const statusAfterReport = (row: RegistrationRow, report: RegistryReport, lost: string | null): StatusChange => {
+  if (report.verdict === 'review') return { status: row.status, reason: row.status_reason }
+  if (report.verdict !== 'approved') return { status: 'unverified', reason: report.reason }
+  return lost === null ? { status: 'verified', reason: null } : { status: 'unverified', reason: lost }
+}
+
 const system: Actor = { kind: 'system' }
 
 const sameList = (a: readonly string[] | null | undefined, b: readonly string[]): boolean =>
@@ -47,7 +58,7 @@ export const makePollStatus = ({ db, clock, log, announce, registries, forget }:
     try {
       return await polled.read(registry, row)
     } catch (error) {
-      if (!(error instanceof RegistryError)) throw error
+      if (!(error instanceof RegistryFault)) throw error
       log.warn({ err: error, registration_id: row.id }, 'registration status unreadable')
       return null
     }

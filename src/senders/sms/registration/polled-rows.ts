@@ -1,12 +1,12 @@
 /** How each kind of sender is polled: its rows, its report, and what it depends on. */
-import type { Tx } from '../../db/pool.ts'
-import type { Statement } from '../../db/statement.ts'
-import type { RegistryReport, SmsRegistry } from '../../providers/registry/sms-registry.ts'
+import type { Tx } from '../../../platform/db/pool.ts'
+import type { Statement } from '../../../platform/db/statement.ts'
+import type { RegistryReport, SmsRegistry } from '../../../providers/registry/sms-registry.ts'
 import { type BrandRow, brandStatements } from '../store/brand-rows.ts'
 import { type CampaignRow, campaignStatements } from '../store/campaign-rows.ts'
 import { listSenderIds, type PhoneNumberRow, phoneNumberStatements } from '../store/phone-number-rows.ts'
 import type { AfterRow, RegistrationRow, RegistrationStatus, RowKey } from '../store/registration-rows.ts'
-import { brandSubject, campaignSubject, numberSubject, type Subject } from './subject.ts'
+import { brandSubject, campaignSubject, numberSubject, type Subject } from './announce.ts'
 
 type Recorded = RowKey & {
   readAt: Date
@@ -33,26 +33,29 @@ export type Polled<R extends RegistrationRow> = {
 
 const refOf = ({ id, provider_id }: RegistrationRow) => ({ id, providerId: provider_id as string })
 
-export const polledBrands: Polled<BrandRow> = {
-  list: brandStatements.listRegistered,
-  find: brandStatements.find,
-  read: (registry, row) => registry.readRegistration(refOf(row)),
-  record: (tx, report) => tx.row(brandStatements.recordReport, report),
-  subjectOf: brandSubject,
-  lostParent: () => null,
-  missingOf: (row) => row.provider_missing_fields,
+/** Brands and campaigns are forms, whose missing fields the registry names. */
+const ofForms = {
+  read: (registry: SmsRegistry, row: BrandRow | CampaignRow) => registry.readRegistration(refOf(row)),
+  missingOf: (row: BrandRow | CampaignRow) => row.provider_missing_fields,
   showsStatus: true,
 }
 
+export const polledBrands: Polled<BrandRow> = {
+  ...ofForms,
+  list: brandStatements.listRegistered,
+  find: brandStatements.find,
+  record: (tx, report) => tx.row(brandStatements.recordReport, report),
+  subjectOf: brandSubject,
+  lostParent: () => null,
+}
+
 export const polledCampaigns: Polled<CampaignRow> = {
+  ...ofForms,
   list: campaignStatements.listRegistered,
   find: campaignStatements.find,
-  read: (registry, row) => registry.readRegistration(refOf(row)),
   record: (tx, report) => tx.row(campaignStatements.recordReport, report),
   subjectOf: campaignSubject,
   lostParent: (row) => (row.brand_status === 'unverified' ? 'The brand is unverified.' : null),
-  missingOf: (row) => row.provider_missing_fields,
-  showsStatus: true,
 }
 
 const ofNumbers = {

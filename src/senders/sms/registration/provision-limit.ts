@@ -1,9 +1,9 @@
-import type { Clock } from '../../ground/clock.ts'
-import { Failure } from '../../ground/errors.ts'
-import type { Scope } from '../../ground/scope.ts'
-import type { Limiter } from '../../limits/limiter.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import type { Scope } from '../../../platform/ground/scope.ts'
+import { hourMs } from '../../../platform/ground/units.ts'
+import type { Limiter } from '../../../platform/limits/limiter.ts'
 
-const hour = 3_600_000
 const perHour = 10
 
 /** Counts one registration of the org. Throws when the hour has had its ten. Test mode is counted separately. */
@@ -15,10 +15,10 @@ export const makeProvisionLimit =
   ({ limiter, clock }: Needs): SpendRegistration =>
   async ({ orgId, environment }) => {
     const at = clock.millis()
-    const bucket = { name: `{${orgId}}:provision:${environment}`, limit: perHour, windowMs: hour }
+    const bucket = { name: `{${orgId}}:provision:${environment}`, limit: perHour, windowMs: hourMs }
     const taken = await limiter?.take([bucket], at)
     if (!taken || taken.allowed) return
-    const resetAt = taken.states[0]?.resetAt ?? at + hour
+    const resetAt = taken.states[0]?.resetAt ?? at + hourMs
     throw new Failure('PROVISION_LIMIT_EXCEEDED', {
       flatMessage: `Provisioning limit reached: ${perHour} per hour`,
       retryAfter: (resetAt - at) / 1000,

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { eventsOf } from '../../../test/clients/domain-client.ts'
-import { advance } from '../../../test/clients/key-client.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import { eventsOf } from '../../../../test/clients/domain-client.ts'
+import { advance } from '../../../../test/clients/key-client.ts'
 import {
   campaignOf,
   completeBrand,
@@ -10,11 +10,11 @@ import {
   type SenderClient,
   senderClient,
   setRegistry,
-} from '../../../test/clients/sender-client.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import type { CreatedOrg } from '../../operator/create-org.ts'
-import { makeLocalRegistry } from '../../providers/registry/local-registry.ts'
-import { RegistryError, type SmsRegistry } from '../../providers/registry/sms-registry.ts'
+} from '../../../../test/clients/sender-client.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import type { CreatedOrg } from '../../../app/operator/create-org.ts'
+import { makeLocalRegistry } from '../../../providers/registry/local-registry.ts'
+import { RegistryFault, type SmsRegistry } from '../../../providers/registry/sms-registry.ts'
 
 /** Each call by its name and the id of its row. Calls named in `broken` fail after they took effect. */
 const calls: string[] = []
@@ -29,7 +29,7 @@ const recording = (real: SmsRegistry): SmsRegistry => {
       async (first: { id: string } | string, ...rest: unknown[]) => {
         calls.push(`${name} ${typeof first === 'string' ? first : first.id}`)
         const result = await (value as (...all: unknown[]) => Promise<unknown>)(first, ...rest)
-        if (broken.has(name)) throw new RegistryError('unavailable', 'The connection was lost.')
+        if (broken.has(name)) throw new RegistryFault('unavailable', 'The connection was lost.')
         return result
       },
     ]

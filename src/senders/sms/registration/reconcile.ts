@@ -1,22 +1,21 @@
 /** Registers what the registry did not get when it was created, and gives up after a week. */
-import type { Actor } from '../../audit/append.ts'
-import type { Db } from '../../db/pool.ts'
-import type { Clock } from '../../ground/clock.ts'
+import type { Actor } from '../../../journal/audit/append.ts'
+import type { Db } from '../../../platform/db/pool.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import { minuteMs } from '../../../platform/ground/units.ts'
 import type { ProvisionNumber } from '../phone-numbers/provision-number.ts'
 import { type BrandRow, brandStatements } from '../store/brand-rows.ts'
 import { type CampaignRow, campaignStatements } from '../store/campaign-rows.ts'
 import { phoneNumberStatements } from '../store/phone-number-rows.ts'
 import type { AfterRow, RegistrationRow } from '../store/registration-rows.ts'
-import type { Announce } from './announce.ts'
+import { type Announce, campaignSubject } from './announce.ts'
 import { everyRow } from './every-row.ts'
 import type { RegisterForm } from './register-form.ts'
-import { campaignSubject } from './subject.ts'
 
-const minute = 60_000
-const day = 24 * 60 * minute
+const day = 24 * 60 * minuteMs
 
 /** Longer than any registration takes, so an expired claim belongs to a process that stopped. */
-const claimMs = 10 * minute
+const claimMs = 10 * minuteMs
 const giveUpMs = 7 * day
 
 export const reconcileTimeout = 'RECONCILE_TIMEOUT'

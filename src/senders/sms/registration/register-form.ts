@@ -1,10 +1,10 @@
 /** Registers a brand or a campaign that this process has claimed. Both are forms that the registry reviews. */
-import type { Db } from '../../db/pool.ts'
-import type { Statement } from '../../db/statement.ts'
-import type { Clock } from '../../ground/clock.ts'
-import type { Log } from '../../ground/log.ts'
-import type { SmsRegistries } from '../../providers/registry/open-sms-registry.ts'
-import { type RegistrationEntry, RegistryError, type SmsRegistry } from '../../providers/registry/sms-registry.ts'
+import type { Db } from '../../../platform/db/pool.ts'
+import type { Statement } from '../../../platform/db/statement.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import type { Log } from '../../../platform/ground/log.ts'
+import type { SmsRegistries } from '../../../providers/registry/open-sms-registry.ts'
+import { type RegistrationEntry, RegistryFault, type SmsRegistry } from '../../../providers/registry/sms-registry.ts'
 import type { brandStatements } from '../store/brand-rows.ts'
 import type { RegistrationRow } from '../store/registration-rows.ts'
 
@@ -66,7 +66,7 @@ export const makeRegisterForm = <R extends RegistrationRow>(
     try {
       return await register(registry, row)
     } catch (error) {
-      if (!(error instanceof RegistryError)) throw error
+      if (!(error instanceof RegistryFault)) throw error
       log.warn({ err: error, registration_id: row.id }, 'registration failed')
       return release(row)
     }

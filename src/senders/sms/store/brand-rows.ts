@@ -1,68 +1,59 @@
-import { statement } from '../../db/statement.ts'
-import type { Environment } from '../../ground/scope.ts'
+import { columns, type Given, json, type RowOf, texts } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
 import {
   type AfterRow,
   type Claim,
   type ClaimOrphans,
-  claimOrphansSql,
-  deleteSql,
   type FailOrphans,
-  failOrphansSql,
-  findSql,
   type KeepProviderId,
-  keepProviderIdSql,
   type ListRows,
-  listRegisteredSql,
-  listSql,
   type RecordFormReport,
   type RecordSubmitted,
-  type RegistrationRow,
   type RowKey,
-  recordFormReportSql,
-  recordSubmittedSql,
   registrationColumns,
-  releaseClaimSql,
+  registrationSql,
 } from './registration-rows.ts'
 
-export type BrandRow = RegistrationRow & {
-  provider_missing_fields: string[] | null
-  fields: Record<string, string | null>
-}
+const brandColumns = columns({
+  ...registrationColumns,
+  provider_missing_fields: texts.orNull,
+  fields: json<Record<string, string | null>>(),
+})
 
-const columns = `${registrationColumns}, provider_missing_fields, fields`
-const table = { table: 'brands', columns, only: 'true' } as const
+export type BrandRow = RowOf<typeof brandColumns>
+
+const sql = registrationSql({ table: 'brands', columns: `${brandColumns}`, only: 'true' })
 
 export const brandStatements = {
-  claimOrphans: statement<ClaimOrphans, BrandRow>('brands.claim_orphans', claimOrphansSql(table)),
-  failOrphans: statement<FailOrphans, BrandRow>('brands.fail_orphans', failOrphansSql(table)),
-  releaseClaim: statement<Claim>('brands.release_claim', releaseClaimSql(table)),
-  find: statement<RowKey, BrandRow>('brands.find', findSql(table)),
-  /** For the development tools, which know the id but not the org. */
-  exists: statement<{ id: string }, { id: string }>('brands.exists', 'select id from brands where id = :id'),
-  listRegistered: statement<AfterRow, BrandRow>('brands.list_registered', listRegisteredSql(table)),
-  delete: statement<RowKey, BrandRow>('brands.delete', deleteSql(table)),
-  keepProviderId: statement<KeepProviderId, { id: string }>('brands.keep_provider_id', keepProviderIdSql(table)),
-  recordSubmission: statement<RecordSubmitted, BrandRow>('brands.record_submission', recordSubmittedSql(table)),
-  recordReport: statement<RecordFormReport, BrandRow>('brands.record_report', recordFormReportSql(table)),
-  list: statement<ListRows, BrandRow>('brands.list', listSql(table)),
+  claimOrphans: statement<ClaimOrphans, BrandRow>('brands.claim_orphans', sql.claimOrphans),
+  failOrphans: statement<FailOrphans, BrandRow>('brands.fail_orphans', sql.failOrphans),
+  releaseClaim: statement<Claim>('brands.release_claim', sql.releaseClaim),
+  find: statement<RowKey, BrandRow>('brands.find', sql.find),
+  exists: statement<{ id: string }, { id: string }>('brands.exists', sql.exists),
+  listRegistered: statement<AfterRow, BrandRow>('brands.list_registered', sql.listRegistered),
+  delete: statement<RowKey, BrandRow>('brands.delete', sql.delete),
+  keepProviderId: statement<KeepProviderId, { id: string }>('brands.keep_provider_id', sql.keepProviderId),
+  recordSubmission: statement<RecordSubmitted, BrandRow>('brands.record_submission', sql.recordSubmitted),
+  recordReport: statement<RecordFormReport, BrandRow>('brands.record_report', sql.recordFormReport),
+  list: statement<ListRows, BrandRow>('brands.list', sql.list),
 }
 
 /** The request that creates the row also registers it, so the row is claimed from the start. */
 export const insertBrand = statement<
-  { orgId: string; id: string; environment: Environment; fields: string; at: Date },
+  Given<BrandRow, 'org_id' | 'id' | 'environment'> & { fields: string; at: Date },
   BrandRow
 >(
   'brands.insert',
   `insert into brands (org_id, id, environment, status, fields, claimed_at, created_at, updated_at)
    values (:orgId, :id, :environment, 'pending', :fields::jsonb, :at, :at, :at)
-   returning ${columns}`,
+   returning ${brandColumns}`,
 )
 
 export const updateBrandFields = statement<RowKey & { fields: string; at: Date }, BrandRow>(
   'brands.update_fields',
   `update brands set fields = fields || :fields::jsonb, updated_at = :at
    where org_id = :orgId and id = :id
-   returning ${columns}`,
+   returning ${brandColumns}`,
 )
 
 /** The registry took a correction and reviews the brand again. */
@@ -74,7 +65,7 @@ export const recordCorrection = statement<
   `update brands set status = 'pending', status_reason = null, provider_status = :providerStatus,
      provider_missing_fields = :missing, verified_at = null, updated_at = :at
    where org_id = :orgId and id = :id
-   returning ${columns}`,
+   returning ${brandColumns}`,
 )
 
 export const hasCampaigns = statement<RowKey, { id: string }>(

@@ -1,21 +1,22 @@
-import { statement } from '../../db/statement.ts'
-import type { Keyset } from '../../ground/cursor.ts'
-import type { Environment } from '../../ground/scope.ts'
+import { columns, type Given, oneOf, type RowOf, text, time } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import { type Keyset, newestPageOf } from '../../../platform/ground/cursor.ts'
+import type { Environment } from '../../../platform/ground/scope.ts'
+import type { RowKey } from './registration-rows.ts'
 
-export type PoolRow = {
-  id: string
-  tenant_id: string | null
-  slug: string
-  name: string
-  created_environment: Environment
-  created_at: Date
-  updated_at: Date
-  phone_number_ids: string[]
-}
+const ownColumns = columns({
+  id: text,
+  tenant_id: text.orNull,
+  slug: text,
+  name: text,
+  created_environment: oneOf<Environment>(),
+  created_at: time,
+  updated_at: time,
+})
 
-const ownColumns = 'o.id, o.tenant_id, o.slug, o.name, o.created_environment, o.created_at, o.updated_at'
+export type PoolRow = RowOf<typeof ownColumns> & { phone_number_ids: string[] }
 
-const columns = `${ownColumns},
+const poolColumns = `${ownColumns.of('o')},
   array(select m.phone_number_id from pool_members m
     where m.org_id = o.org_id and m.pool_id = o.id order by m.place) as phone_number_ids`
 
@@ -34,15 +35,7 @@ export const countPools = statement<{ orgId: string }, { n: number }>(
 
 /** Returns no row when the slug is taken. The pool has no members yet. */
 export const insertPool = statement<
-  {
-    orgId: string
-    id: string
-    tenantId: string | null
-    slug: string
-    name: string
-    environment: Environment
-    at: Date
-  },
+  RowKey & Given<PoolRow, 'tenant_id' | 'slug' | 'name'> & { environment: Environment; at: Date },
   { id: string }
 >(
   'senders.insert_pool',
@@ -53,51 +46,86 @@ export const insertPool = statement<
 )
 
 /** Finds a pool in the whole org. The caller checks the tenant. */
-export const findPool = statement<{ orgId: string; id: string }, PoolRow>(
+export const findPool = statement<RowKey, PoolRow>(
   'senders.find_pool',
-  `select ${columns} from pools o where o.org_id = :orgId and o.id = :id`,
+  `select ${poolColumns} from pools o where o.org_id = :orgId and o.id = :id`,
 )
 
-export const lockPool = statement<{ orgId: string; id: string }, PoolRow>(
+export const lockPool = statement<RowKey, PoolRow>(
   'senders.lock_pool',
-  `select ${columns} from pools o where o.org_id = :orgId and o.id = :id for no key update`,
+  `select ${poolColumns} from pools o where o.org_id = :orgId and o.id = :id for no key update`,
 )
 
 /** Newest first. A tenant's list includes its own pools and those of the org. */
 export const listPools = statement<Keyset & { orgId: string; tenantId: string | null }, PoolRow>(
   'senders.list_pools',
-  `select ${columns} from pools o
+  `select ${poolColumns} from pools o
    where o.org_id = :orgId and (:tenantId::text is null or o.tenant_id is null or o.tenant_id = :tenantId)
-     and (:afterAt::timestamptz is null or (o.created_at, o.id) < (:afterAt::timestamptz, :afterId))
-   order by o.created_at desc, o.id desc
-   limit :limit`,
+     ${newestPageOf('o')}`,
 )
 
 /** Newest first. Only the pools of this tenant, if one is given. */
 export const listOrgPools = statement<Keyset & { orgId: string; tenantId: string | null }, PoolRow>(
   'senders.list_org_pools',
-  `select ${columns} from pools o
+  `select ${poolColumns} from pools o
    where o.org_id = :orgId and (:tenantId::text is null or o.tenant_id = :tenantId)
-     and (:afterAt::timestamptz is null or (o.created_at, o.id) < (:afterAt::timestamptz, :afterId))
-   order by o.created_at desc, o.id desc
-   limit :limit`,
+     ${newestPageOf('o')}`,
 )
 
 /** Always changes the row, because its trigger announces changed members too. A null name stays unchanged. */
-export const updatePool = statement<{ orgId: string; id: string; name: string | null; at: Date }>(
+export const updatePool = statement<RowKey & { name: string | null; at: Date }>(
   'senders.update_pool',
   'update pools set name = coalesce(:name, name), updated_at = :at where org_id = :orgId and id = :id',
 )
 
 /** Deleted before the members: a send locks its recipient first and then the member. */
-export const deletePoolRecipients = statement<{ orgId: string; id: string }>(
+export const deletePoolRecipients = statement<RowKey>(
   'senders.delete_pool_recipients',
   'delete from pool_recipients where org_id = :orgId and pool_id = :id',
 )
 
-export const deletePool = statement<{ orgId: string; id: string }>(
+export const deletePool = statement<RowKey>(
   'senders.delete_pool',
   'delete from pools where org_id = :orgId and id = :id',
+)
+
+export type MemberRow = {
+  id: string
+  tenant_id: string | null
+  environment: Environment
+  /** Whether it is a member of another pool. */
+  elsewhere: boolean
+}
+
+/** Locked in the order of their ids, so that two changes cannot wait for each other. */
+export const lockMembers = statement<{ orgId: string; poolId: string; ids: string[] }, MemberRow>(
+  'senders.lock_members',
+  `select p.id, p.tenant_id, p.environment,
+     exists (select 1 from pool_members m
+       where m.org_id = p.org_id and m.phone_number_id = p.id and m.pool_id <> :poolId) as elsewhere
+   from phone_numbers p
+   where p.org_id = :orgId and p.id = any(:ids::text[])
+   order by p.id
+   for no key update of p`,
+)
+
+/** Members that stay keep the number of their recipients. */
+export const replaceMembers = statement<{ orgId: string; poolId: string; ids: string[] }>(
+  'senders.replace_members',
+  `with removed as (
+     delete from pool_members
+     where org_id = :orgId and pool_id = :poolId and phone_number_id <> all(:ids::text[])
+   )
+   insert into pool_members (org_id, pool_id, phone_number_id, place)
+   select :orgId, :poolId, id, place
+   from unnest(:ids::text[]) with ordinality as given (id, place)
+   on conflict (org_id, pool_id, phone_number_id) do update set place = excluded.place`,
+)
+
+export const setSenderTenant = statement<{ orgId: string; ids: string[]; tenantId: string | null; at: Date }>(
+  'senders.set_sender_tenant',
+  `update phone_numbers set tenant_id = :tenantId, updated_at = :at
+   where org_id = :orgId and id = any(:ids::text[])`,
 )
 
 type ErasedRows = { orgId: string; tenantId: string; limit: number }

@@ -1,6 +1,6 @@
 /** Look-ups of a send: the sender of a text message, pools and their members, and DLT templates. */
-import { statement } from '../../db/statement.ts'
-import type { Environment } from '../../ground/scope.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import type { Environment } from '../../../platform/ground/scope.ts'
 
 export type SmsSenderRow = {
   id: string
@@ -62,19 +62,14 @@ export const lockPoolForChoice = statement<{ orgId: string; poolId: string }, { 
   'select id from pools where org_id = :orgId and id = :poolId for no key update',
 )
 
+type PoolRecipient = { orgId: string; poolId: string; recipient: string }
+
 /**
  * The member that the recipient keeps. It is chosen when there is none yet, or when the former one is no longer among
  * `candidates`: then the candidate with the fewest recipients. The caller holds the lock of the pool.
  */
 export const assignPoolRecipient = statement<
-  {
-    orgId: string
-    poolId: string
-    tenantId: string | null
-    recipient: string
-    candidates: string[]
-    at: Date
-  },
+  PoolRecipient & { tenantId: string | null; candidates: string[]; at: Date },
   { phone_number_id: string }
 >(
   'senders.assign_pool_recipient',
@@ -110,22 +105,14 @@ export const assignPoolRecipient = statement<
    select phone_number_id from assigned`,
 )
 
-export const findPoolRecipient = statement<
-  { orgId: string; poolId: string; recipient: string },
-  { phone_number_id: string; tenant_id: string | null }
->(
+export const findPoolRecipient = statement<PoolRecipient, { phone_number_id: string; tenant_id: string | null }>(
   'senders.find_pool_recipient',
   `select phone_number_id, tenant_id from pool_recipients
    where org_id = :orgId and pool_id = :poolId and recipient = :recipient`,
 )
 
 /** The recipient belongs to the tenant that sent last, whose erasure removes it. */
-export const setPoolRecipientTenant = statement<{
-  orgId: string
-  poolId: string
-  recipient: string
-  tenantId: string | null
-}>(
+export const setPoolRecipientTenant = statement<PoolRecipient & { tenantId: string | null }>(
   'senders.set_pool_recipient_tenant',
   `update pool_recipients set tenant_id = :tenantId
    where org_id = :orgId and pool_id = :poolId and recipient = :recipient`,

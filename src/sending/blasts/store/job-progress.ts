@@ -1,13 +1,13 @@
 /** The progress of jobs: their first message, their end, and jobs whose scheduling stopped. */
-import { statement } from '../../db/statement.ts'
-import { type JobRow, jobColumnsOf } from './job-rows.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import { type JobRow, jobColumns } from './job-rows.ts'
 
 /** Returns the job the first time only. A canceled job does not start any more. */
 export const markStarted = statement<{ orgId: string; id: string; at: Date }, JobRow>(
   'blasts.start_job',
   `update jobs j set started_at = :at, status = case when j.status = 'scheduled' then 'running' else j.status end
    where j.org_id = :orgId and j.id = :id and j.started_at is null and j.status <> 'canceled'
-   returning ${jobColumnsOf('j')}`,
+   returning ${jobColumns.of('j')}`,
 )
 
 /**
@@ -61,7 +61,7 @@ export const markCompleted = statement<{ orgId: string; id: string; at: Date }, 
      started_at = coalesce(j.started_at, counted.first_sent_at)
    from counted, before
    where j.org_id = :orgId and j.id = :id and j.status in ('scheduled', 'running') and ${noneLeft}
-   returning ${jobColumnsOf('j')}, counted.sent, counted.delivered, counted.failed, counted.canceled,
+   returning ${jobColumns.of('j')}, counted.sent, counted.delivered, counted.failed, counted.canceled,
      case when before.started_at is null then counted.first_sent_at end as unreported_start`,
 )
 

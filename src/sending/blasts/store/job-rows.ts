@@ -1,70 +1,39 @@
 /** Jobs: creating, reading and canceling them. */
-import { statement } from '../../db/statement.ts'
-import type { Channel } from '../../ground/channel.ts'
-import type { Keyset } from '../../ground/cursor.ts'
-import type { Environment } from '../../ground/scope.ts'
+import { columns, flag, json, number, oneOf, type RowOf, text, time } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import type { Channel } from '../../../platform/ground/channel.ts'
+import type { Keyset } from '../../../platform/ground/cursor.ts'
+import type { Environment } from '../../../platform/ground/scope.ts'
+import type { Status } from '../../messages/store/message-row.ts'
 import type { JobWinner } from '../shapes.ts'
 
 export type JobStatus = 'scheduling' | 'scheduled' | 'running' | 'completed' | 'canceled'
 
-export type MessageCounts = {
-  scheduled: number
-  sending: number
-  sent: number
-  delivered: number
-  bounced: number
-  failed: number
-  canceled: number
-}
+export const jobColumns = columns({
+  org_id: text,
+  id: text,
+  tenant_id: text.orNull,
+  environment: oneOf<Environment>(),
+  audience_id: text,
+  channel: oneOf<Channel>(),
+  status: oneOf<JobStatus>(),
+  incomplete: flag,
+  from_address: text,
+  template: text,
+  total: number,
+  scheduled: number,
+  suppressed: number,
+  deferred_quiet_hours: number,
+  winner: json<JobWinner | null>(),
+  starts_at: time.orNull,
+  ends_at: time.orNull,
+  created_at: time,
+  started_at: time.orNull,
+  completed_at: time.orNull,
+  canceled_at: time.orNull,
+})
 
-export type JobRow = {
-  org_id: string
-  id: string
-  tenant_id: string | null
-  environment: Environment
-  audience_id: string
-  channel: Channel
-  status: JobStatus
-  incomplete: boolean
-  from_address: string
-  template: string
-  total: number
-  scheduled: number
-  suppressed: number
-  deferred_quiet_hours: number
-  winner: JobWinner | null
-  starts_at: Date | null
-  ends_at: Date | null
-  created_at: Date
-  started_at: Date | null
-  completed_at: Date | null
-  canceled_at: Date | null
-}
-
-const jobColumns = [
-  'org_id',
-  'id',
-  'tenant_id',
-  'environment',
-  'audience_id',
-  'channel',
-  'status',
-  'incomplete',
-  'from_address',
-  'template',
-  'total',
-  'scheduled',
-  'suppressed',
-  'deferred_quiet_hours',
-  'winner',
-  'starts_at',
-  'ends_at',
-  'created_at',
-  'started_at',
-  'completed_at',
-  'canceled_at',
-]
-export const jobColumnsOf = (alias: string): string => jobColumns.map((column) => `${alias}.${column}`).join(', ')
+export type JobRow = RowOf<typeof jobColumns>
 
 /** Inserts nothing if the org was deleted. A deletion that runs at the same time waits, and then cancels the job. */
 export const insertJob = statement<{
@@ -126,7 +95,7 @@ const countsOf = (job: string): string =>
       ) s
       group by status) c)`
 
-export type CountedJob = JobRow & { counts: Partial<MessageCounts> }
+export type CountedJob = JobRow & { counts: Partial<Record<Status, number>> }
 
 type JobScope = { orgId: string; tenantId: string | null; environment: Environment; projectId: string | null }
 
@@ -136,7 +105,7 @@ export const findJob = statement<
   CountedJob
 >(
   'blasts.find_job',
-  `select ${jobColumnsOf('j')}, ${countsOf('j')} as counts
+  `select ${jobColumns.of('j')}, ${countsOf('j')} as counts
    from jobs j
    where j.org_id = :orgId
      and (:tenantId::text is null or j.tenant_id = :tenantId)
@@ -147,12 +116,12 @@ export const findJob = statement<
 
 /** Each environment is a range of the index. */
 const pageOfJobs = (tenant: string): string =>
-  `select ${jobColumnsOf('j')}, ${countsOf('j')} as counts
+  `select ${jobColumns.of('j')}, ${countsOf('j')} as counts
    from (
-     select ${jobColumnsOf('p')}
+     select ${jobColumns.of('p')}
      from unnest(:environments::text[]) as e (of_environment)
      cross join lateral (
-       select ${jobColumnsOf('q')}
+       select ${jobColumns.of('q')}
        from jobs q
        where q.org_id = :orgId ${tenant}
          and q.environment = e.of_environment
@@ -185,7 +154,7 @@ export const markCanceled = statement<JobScope & { id: string; at: Date }, JobRo
      and (:projectId::text is null or j.project_id = :projectId)
      and j.id = :id
      and j.status in ('scheduling', 'scheduled', 'running')
-   returning ${jobColumnsOf('j')}`,
+   returning ${jobColumns.of('j')}`,
 )
 
 /**

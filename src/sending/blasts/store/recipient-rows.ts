@@ -1,5 +1,5 @@
 /** The audience of a send, its members, and the values of contacts that templates show. */
-import { statement } from '../../db/statement.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
 export type SendAudience = {
   id: string

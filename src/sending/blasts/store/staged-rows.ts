@@ -2,7 +2,8 @@
  * The rows of a send before its job exists. They are in a temporary table of one connection, which is gone when the
  * connection ends, so nothing is left of a send that is refused or cut off.
  */
-import { newMessageColumns } from '../../messages/store/insert-messages.ts'
+import { newMessageColumns, newMessageTable } from '../../messages/store/insert-messages.ts'
+import type { CopyTable } from '../copy-text.ts'
 
 const columns = newMessageColumns.join(', ')
 
@@ -10,9 +11,18 @@ const columns = newMessageColumns.join(', ')
 export const createStaging = `create temp table staged_messages (
   place integer primary key, subjects text[], like messages including defaults)`
 
-export const stagedColumns = ['place', 'subjects', ...newMessageColumns] as const
+const columnsOf = (kind: string): string[] => newMessageColumns.filter((name) => newMessageTable[name].packing === kind)
 
-export const copyStaged = `copy pg_temp.staged_messages (${stagedColumns.join(', ')}) from stdin`
+const valueIfAbsent = (kind: string, value: readonly never[] | false) =>
+  Object.fromEntries(columnsOf(kind).map((name) => [name, value]))
+
+export const stagedTable: CopyTable = {
+  columns: ['place', 'subjects', ...newMessageColumns],
+  json: new Set(columnsOf('json')),
+  absent: { ...valueIfAbsent('texts', []), ...valueIfAbsent('flag', false) },
+}
+
+export const copyStaged = `copy pg_temp.staged_messages (${stagedTable.columns.join(', ')}) from stdin`
 
 /** Moves rows into the table of messages while the job is being scheduled. Moves none after it was canceled. */
 export const moveStaged = `with job as materialized (

@@ -1,5 +1,5 @@
 /** The choice of the best subject, and the messages that wait for it. */
-import { statement } from '../../db/statement.ts'
+import { statement } from '../../../platform/db/statement.ts'
 import type { JobWinner } from '../shapes.ts'
 
 export type WaitingJob = { org_id: string; id: string; winner: JobWinner }

@@ -1,7 +1,8 @@
-import { statement } from '../db/statement.ts'
-import type { Channel } from '../ground/channel.ts'
-import type { Keyset } from '../ground/cursor.ts'
-import type { InboundKind } from './keywords.ts'
+import { columns, json, oneOf, type RowOf, text, texts, time } from '../../../platform/db/columns.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import type { Channel } from '../../../platform/ground/channel.ts'
+import type { Keyset } from '../../../platform/ground/cursor.ts'
+import type { InboundKind } from '../keywords.ts'
 
 /** What an API key and an event show of each attachment. */
 export type ReceivedFile = { filename: string | null; content_type: string; size: number }
@@ -12,24 +13,26 @@ export type StoredFile = ReceivedFile & {
   content_id?: string
 }
 
-export type InboundRow = {
-  id: string
-  channel: Channel
-  tenant_id: string | null
-  from_address: string
-  to_addresses: string[]
-  subject: string | null
-  text: string | null
-  html: string | null
-  media_url: string[] | null
-  attachments: StoredFile[] | null
-  kind: InboundKind
-  keyword: string | null
-  in_reply_to: string | null
-  received_at: Date
-  created_at: Date
-  redacted_at: Date | null
-}
+const inboundColumns = columns({
+  id: text,
+  channel: oneOf<Channel>(),
+  tenant_id: text.orNull,
+  from_address: text,
+  to_addresses: texts,
+  subject: text.orNull,
+  text: text.orNull,
+  html: text.orNull,
+  media_url: texts.orNull,
+  attachments: json<StoredFile[] | null>(),
+  kind: oneOf<InboundKind>(),
+  keyword: text.orNull,
+  in_reply_to: text.orNull,
+  received_at: time,
+  created_at: time,
+  redacted_at: time.orNull,
+})
+
+export type InboundRow = RowOf<typeof inboundColumns>
 
 export type ReceivingNumber = {
   org_id: string
@@ -132,13 +135,10 @@ export const insertAttachment = statement<{ orgId: string; inboundId: string; po
    values (:orgId, :inboundId, :position, :content::bytea)`,
 )
 
-const columns = `id, channel, tenant_id, from_address, to_addresses, subject, text, html, media_url, attachments, kind,
-  keyword, in_reply_to, received_at, created_at, redacted_at`
-
 /** A null tenant searches the whole org. */
 export const findInbound = statement<{ orgId: string; tenantId: string | null; id: string }, InboundRow>(
   'inbound.find',
-  `select ${columns} from inbound_messages
+  `select ${inboundColumns} from inbound_messages
    where org_id = :orgId and (:tenantId::text is null or tenant_id = :tenantId) and id = :id`,
 )
 
@@ -161,10 +161,9 @@ export const findAttachment = statement<
 /** Longer texts are cut in lists and events. A page with whole texts could be a gigabyte. */
 export const listedCharacters = 65_536
 
-const listedColumns = columns.replace(
-  'text, html',
-  `left(text, ${listedCharacters}) as text, left(html, ${listedCharacters}) as html`,
-)
+const listedColumns = inboundColumns.names
+  .map((name) => (name === 'text' || name === 'html' ? `left(${name}, ${listedCharacters}) as ${name}` : name))
+  .join(', ')
 
 type ListParams = ListSmsParams & { channel: string | null }
 

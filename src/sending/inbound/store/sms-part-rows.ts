@@ -1,4 +1,4 @@
-import { statement } from '../../db/statement.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
 /** What the parts of one message have in common. */
 export type PartsKey = { orgId: string; provider: string; from: string; to: string; reference: string; parts: number }

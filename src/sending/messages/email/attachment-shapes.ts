@@ -1,9 +1,9 @@
 /** The schemas of attachments in requests. */
+import mime from 'mime/lite'
 import { z } from 'zod'
-import { patternText } from '../../ground/bounded-text.ts'
-import { contentIdPattern } from '../../providers/email/mime-parts.ts'
+import { patternText } from '../../../platform/ground/bounded-text.ts'
+import { contentIdPattern } from '../../../providers/email/mime-parts.ts'
 import { isBase64 } from './base64.ts'
-import { contentTypeOf } from './content-type.ts'
 
 export const maxAttachments = 10
 
@@ -56,7 +56,7 @@ type GivenFile = { filename: string; content_type?: string | undefined; content_
 
 const namesOfFile = (given: GivenFile) => ({
   filename: given.filename,
-  contentType: given.content_type ?? contentTypeOf(given.filename),
+  contentType: given.content_type ?? mime.getType(given.filename) ?? 'application/octet-stream',
   contentId: given.content_id,
 })
 

@@ -1,9 +1,9 @@
 /** Fetching attachments by URL: once, over https, and within the size limit. */
 import type { ServerResponse } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { startReceiver, testCertificate } from '../../../test/servers/receiver.ts'
-import { Failure } from '../../ground/errors.ts'
-import { makeGuardedAgent } from '../../outgoing/guarded.ts'
+import { startReceiver, testCertificate } from '../../../../test/servers/receiver.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import { makeGuardedAgent } from '../../../platform/outgoing/guarded.ts'
 import { attachedBytes, makeFetchAttachments, maxAttachmentBytes } from './attachments.ts'
 
 type Answer = NonNullable<Parameters<typeof startReceiver>[0]>

@@ -1,7 +1,7 @@
 /** Limits the size of attachments, and fetches attachments given by URL. */
-import { Failure, invalid } from '../../ground/errors.ts'
-import type { GuardedAgent } from '../../outgoing/guarded.ts'
-import type { Attachment } from '../../providers/email/email-provider.ts'
+import { Failure, invalid } from '../../../platform/ground/errors.ts'
+import type { GuardedAgent } from '../../../platform/outgoing/guarded.ts'
+import type { Attachment } from '../../../providers/email/email-provider.ts'
 
 export const maxAttachmentBytes = 7 * 1_048_576
 /** For all files of a call together. */

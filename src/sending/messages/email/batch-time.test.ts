@@ -1,8 +1,8 @@
 /** The time limit of a batch, which includes fetching attachments before the first item. */
 import { expect, onTestFinished, test } from 'vitest'
-import { mail, mailer } from '../../../test/clients/mailer.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { makeGuardedAgent } from '../../outgoing/guarded.ts'
+import { mail, mailer } from '../../../../test/clients/mailer.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { makeGuardedAgent } from '../../../platform/outgoing/guarded.ts'
 
 /** A service whose clock advances by so many seconds when it fetches an attachment. */
 const withSlowFiles = async (seconds: number) => {

@@ -1,11 +1,11 @@
 /** Test mode and live mode: simulation, separate counts, and no effect of one on the other. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { domainClient } from '../../../test/clients/domain-client.ts'
-import { type Mailer, mail, mailer, simulator } from '../../../test/clients/mailer.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import type { Reply } from '../../../test/service/service.ts'
-import { mailer as mailProgram, startSubmissionService } from '../../submission/harness.ts'
-import { postOf } from '../harness.ts'
+import { domainClient } from '../../../../test/clients/domain-client.ts'
+import { type Mailer, mail, mailer, simulator } from '../../../../test/clients/mailer.ts'
+import { postOf } from '../../../../test/clients/post-client.ts'
+import { mailer as mailProgram, startSubmissionService } from '../../../../test/clients/submission-client.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import type { Reply } from '../../../../test/service/service.ts'
 
 const t = await startSubmissionService()
 afterAll(() => t.stop())

@@ -2,10 +2,10 @@
 import type { Socket } from 'node:net'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { advance } from '../../../test/clients/key-client.ts'
-import { type Body, type Mailer, mail, mailer, simulator } from '../../../test/clients/mailer.ts'
-import { expectRefusal } from '../../../test/expect/refusal.ts'
-import { type Reply, startTestService, type TestService, testService } from '../../../test/service/service.ts'
+import { advance } from '../../../../test/clients/key-client.ts'
+import { type Body, type Mailer, mail, mailer, simulator } from '../../../../test/clients/mailer.ts'
+import { expectRefusal } from '../../../../test/expect/refusal.ts'
+import { type Reply, startTestService, type TestService, testService } from '../../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,5 +1,5 @@
 /** Fills the unsubscribe link and tracking into the html and text of an email. */
-import type { MaybePromise } from '../../ground/maybe-promise.ts'
+import type { MaybePromise } from '../../../platform/ground/maybe-promise.ts'
 import type { Links } from '../../tracking/links.ts'
 import { maxFilledCharacters, tooManyCharacters } from '../../tracking/rewrite.ts'
 import type { EmailDraft } from './email-draft.ts'

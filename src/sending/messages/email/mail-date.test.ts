@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { mail, mailer } from '../../../test/clients/mailer.ts'
-import { testService } from '../../../test/service/service.ts'
+import { mail, mailer } from '../../../../test/clients/mailer.ts'
+import { testService } from '../../../../test/service/service.ts'
 
 const dateOf = (raw: string): number => Date.parse(raw.match(/^Date: (.*)$/m)?.[1] ?? '')
 

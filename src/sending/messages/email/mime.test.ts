@@ -1,10 +1,10 @@
 /** What arrives of an email: inline images, invitations, folded base64, and a text made from HTML. */
 import PostalMime from 'postal-mime'
 import { afterAll, expect, test } from 'vitest'
-import { type Body, mail, mailer } from '../../../test/clients/mailer.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { postOf } from '../harness.ts'
+import { type Body, mail, mailer } from '../../../../test/clients/mailer.ts'
+import { postOf } from '../../../../test/clients/post-client.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

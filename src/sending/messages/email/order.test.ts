@@ -1,10 +1,10 @@
 /** The order of the rules: a request that breaks two of them gets the error of the earlier one. */
 import { afterAll, expect, test } from 'vitest'
-import { type Body, mail, mailer, simulator } from '../../../test/clients/mailer.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import type { Code } from '../../ground/errors.ts'
-import { dayOf } from '../../usage/periods.ts'
+import { type Body, mail, mailer, simulator } from '../../../../test/clients/mailer.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { dayOf } from '../../../customers/usage/periods.ts'
+import type { Code } from '../../../platform/ground/errors.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,10 +1,10 @@
 /** Immediate sends while the only provider cannot take them: retries in the request, then refusal or queueing. */
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { advance } from '../../../test/clients/key-client.ts'
-import { mail, mailer } from '../../../test/clients/mailer.ts'
-import type { Reply } from '../../../test/service/service.ts'
-import { mailer as smtpClient, startSubmissionService } from '../../submission/harness.ts'
-import { postOf, startRelay } from '../harness.ts'
+import { advance } from '../../../../test/clients/key-client.ts'
+import { mail, mailer } from '../../../../test/clients/mailer.ts'
+import { postOf, startRelay } from '../../../../test/clients/post-client.ts'
+import { mailer as smtpClient, startSubmissionService } from '../../../../test/clients/submission-client.ts'
+import type { Reply } from '../../../../test/service/service.ts'
 
 /** For a busy machine. */
 const slowPoll = { timeout: 20_000 }

@@ -1,10 +1,10 @@
 /** Listing emails, filtering the list, and reading one email before and after redaction. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { advance } from '../../../test/clients/key-client.ts'
-import { type Body, type Mailer, mail, mailer, post, simulator } from '../../../test/clients/mailer.ts'
-import { expectRefusal } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
+import { advance } from '../../../../test/clients/key-client.ts'
+import { type Body, type Mailer, mail, mailer, post, simulator } from '../../../../test/clients/mailer.ts'
+import { expectRefusal } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const t = await startTestService({ env: { MESSAGE_CONTENT_TTL_DAYS: '30' } })
 afterAll(() => t.stop())

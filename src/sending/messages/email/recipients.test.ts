@@ -1,10 +1,10 @@
 /** Rules about recipients and senders: suppressions, streams, unsubscribe links, domains, warmup and IP pools. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { advance } from '../../../test/clients/key-client.ts'
-import { type Body, type Mailer, mail, mailer } from '../../../test/clients/mailer.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
+import { advance } from '../../../../test/clients/key-client.ts'
+import { type Body, type Mailer, mail, mailer } from '../../../../test/clients/mailer.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

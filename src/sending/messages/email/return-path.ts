@@ -1,5 +1,5 @@
 /** Return paths with a signed token, for an installation that receives bounces itself. */
-import { wireAddress } from '../../providers/email/compose-mime.ts'
+import { wireAddress } from '../../../providers/email/compose-mime.ts'
 import { destinations, type EmailDraft, plainReturnPath, type ReturnPathOf } from './email-draft.ts'
 import type { ReturnTokens } from './return-token.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { newId } from '../../ground/ids.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 import { makeReturnTokens, type ReturnRef } from './return-token.ts'
 
 const masterKey = Buffer.alloc(32, 7)

@@ -6,8 +6,8 @@
  * signature. The digits are base32 in lower case, because some servers change the case of addresses.
  */
 import { hkdfSync } from 'node:crypto'
-import { makeHmac, sameBytes } from '../../ground/crypto.ts'
-import { type IdKind, isId, prefixes } from '../../ground/ids.ts'
+import { makeHmac, sameBytes } from '../../../platform/ground/crypto.ts'
+import { type IdKind, isId, prefixes } from '../../../platform/ground/ids.ts'
 
 export type ReturnRef = {
   orgId: string

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readerOf, undecided } from '../../ground/compile-schema.ts'
+import { readerOf, undecided } from '../../../platform/ground/compile-schema.ts'
 import { BatchItem, BulkEmail, SendEmail } from './shapes.ts'
 
 const usual = {

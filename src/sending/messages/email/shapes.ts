@@ -1,10 +1,23 @@
 import { z } from 'zod'
-import { givenInstant, patternText } from '../../ground/bounded-text.ts'
-import { domainPart, parseMailbox } from '../../ground/mailbox.ts'
-import type { Address } from '../../providers/email/email-provider.ts'
-import { isReservedHeader } from '../../providers/email/mail-headers.ts'
+import { givenInstant, patternText } from '../../../platform/ground/bounded-text.ts'
+import { domainPart, parseMailbox } from '../../../platform/ground/mailbox.ts'
+import type { Address } from '../../../providers/email/email-provider.ts'
+import { isReservedHeader } from '../../../providers/email/mail-headers.ts'
 import { VariablesShape, variablesText } from '../../templates/variables.ts'
-import { batchVariables, metadata, refusingOtherSends, smallMap, tags } from '../shapes.ts'
+import {
+  batchVariables,
+  exampleInstant,
+  exampleMessageId,
+  exampleOutcome,
+  exampleTimes,
+  metadata,
+  notInBatch,
+  refusingOtherSends,
+  responseFields,
+  smallMap,
+  stringMap,
+  tags,
+} from '../shapes.ts'
 import {
   distinctContentIds,
   InlineAttachment,
@@ -213,14 +226,6 @@ export type SendEmail = z.output<typeof SendEmail>
 /** A message over SMTP, where the subject is optional and the text is always present. */
 export const SubmittedEmail = single
 
-/** Fields that would change the content or the time of the message. A batch rejects them instead of ignoring them. */
-const notInBatch = {
-  template: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
-  scheduled_at: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
-  scheduled_local: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
-  from_pool: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
-}
-
 export const BatchItem = refusingOtherSends(
   z.object({ ...common, ...recipients, attachments: inline, variables: batchVariables, ...notInBatch }),
 )
@@ -249,3 +254,99 @@ export const BulkEmail = refusingOtherSends(
   .superRefine(isSendable)
   .meta({ id: 'BulkEmail' })
 export type BulkEmail = z.output<typeof BulkEmail>
+
+const { named, status, acceptedStatus, accepted, canceled, times, labels, outcome } = responseFields({
+  channel: 'email',
+  noun: 'email',
+  receiver: 'recipient',
+  recipients: 'recipients',
+})
+const exampleNamed = { id: exampleMessageId, channel: 'email' }
+
+export const AcceptedEmail = z
+  .strictObject({ ...named, status: acceptedStatus, ...accepted })
+  .meta({ id: 'EmailAccepted', examples: [{ ...exampleNamed, status: 'sent', created_at: exampleInstant }] })
+
+export const Canceled = z
+  .strictObject(canceled)
+  .meta({ id: 'EmailCanceled', examples: [{ ...exampleNamed, status: 'canceled', canceled_at: exampleInstant }] })
+
+export const EmailItem = z
+  .strictObject({
+    ...named,
+    status,
+    from: z.string().describe('The address of the sender.'),
+    to: z.string().nullable().describe('The first recipient. `null` if the email was redacted.'),
+    subject: z.string().nullable().describe('The subject. `null` if the email was redacted.'),
+    ...times,
+  })
+  .meta({
+    id: 'EmailListItem',
+    examples: [
+      {
+        ...exampleNamed,
+        status: 'sent',
+        from: 'hello@example.test',
+        to: 'ada@example.com',
+        subject: 'Your order',
+        ...exampleTimes,
+      },
+    ],
+  })
+
+const addresses = z.array(z.string())
+
+const exampleEmail = {
+  ...exampleNamed,
+  status: 'sent',
+  stream: 'transactional',
+  from: 'hello@example.test',
+  from_name: 'Acme',
+  to: ['ada@example.com'],
+  cc: [],
+  bcc: [],
+  reply_to: [],
+  subject: 'Your order',
+  headers: {},
+  attachments: [],
+  track_opens: false,
+  track_clicks: false,
+  tags: ['order'],
+  metadata: { order: '17' },
+  created_at: exampleInstant,
+  scheduled_at: null,
+  ...exampleOutcome('010001947c2f4b1e-7d8c4f52-000000'),
+}
+
+export const Email = z
+  .strictObject({
+    ...named,
+    status,
+    stream: z.enum(['transactional', 'broadcast']).describe('The kind of email.'),
+    from: z.string().describe('The address of the sender.'),
+    from_name: z.string().nullable().describe('The display name of the sender, or `null`.'),
+    to: addresses.describe('The addresses of the To recipients.'),
+    cc: addresses.describe('The addresses of the Cc recipients.'),
+    bcc: addresses.describe('The addresses of the Bcc recipients.'),
+    reply_to: addresses.describe('The addresses that replies go to.'),
+    subject: z.string().nullable().describe('The subject. `null` if the email was redacted.'),
+    headers: stringMap.describe('The headers that you added.'),
+    attachments: z
+      .array(
+        z.strictObject({
+          filename: z.string().describe('The name of the file.'),
+          content_type: z.string().describe('The media type of the file.'),
+        }),
+      )
+      .describe('The attached files. Their content is not stored.'),
+    track_opens: z.boolean().describe('Whether opens are tracked.'),
+    track_clicks: z.boolean().describe('Whether clicks are tracked.'),
+    ...labels,
+    ...outcome,
+    html: z.string().nullable().optional().describe('The rendered HTML body. Present only with `include=body`.'),
+    text: z.string().nullable().optional().describe('The rendered plain text body. Present only with `include=body`.'),
+  })
+  .meta({
+    id: 'Email',
+    examples: [exampleEmail, { ...exampleEmail, html: '<p>It is on its way.</p>', text: 'It is on its way.' }],
+  })

@@ -1,9 +1,9 @@
 /** Sending one email immediately: the response, the validation, and the stored and sent message. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type TrailEntry, withTrail } from '../../../test/audit/trail.ts'
-import { type Body, type Mailer, mail, mailer } from '../../../test/clients/mailer.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { type Reply, startTestService } from '../../../test/service/service.ts'
+import { type TrailEntry, withTrail } from '../../../../test/audit/trail.ts'
+import { type Body, type Mailer, mail, mailer } from '../../../../test/clients/mailer.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { type Reply, startTestService } from '../../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Worker } from 'node:worker_threads'
 import { afterAll, expect, test } from 'vitest'
-import { type Body, mail, mailer, post } from '../../../test/clients/mailer.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
+import { type Body, mail, mailer, post } from '../../../../test/clients/mailer.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

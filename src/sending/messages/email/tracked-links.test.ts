@@ -1,8 +1,8 @@
 /** Messages with very many links. */
 import { afterAll, expect, test, vi } from 'vitest'
-import { mail, mailer } from '../../../test/clients/mailer.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
+import { mail, mailer } from '../../../../test/clients/mailer.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

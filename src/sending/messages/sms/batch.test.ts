@@ -1,11 +1,11 @@
 /** Sending many text messages in one call: both shapes, the result of each item, the shared quota, concurrency. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type TrailEntry, withTrail } from '../../../test/audit/trail.ts'
-import type { Body } from '../../../test/clients/mailer.ts'
-import { simulated, type Texter, text, texter } from '../../../test/clients/texter.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { type Reply, startTestService, testService } from '../../../test/service/service.ts'
+import { type TrailEntry, withTrail } from '../../../../test/audit/trail.ts'
+import type { Body } from '../../../../test/clients/mailer.ts'
+import { simulated, type Texter, text, texter } from '../../../../test/clients/texter.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { type Reply, startTestService, testService } from '../../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,17 +1,15 @@
 /** Text messages to an audience. */
-import { newId } from '../../ground/ids.ts'
-import { callingCodeOf, isE164, needsDlt } from '../../ground/phone-number.ts'
-import type { SmsGeo } from '../../orgs/sms-geo.ts'
-import type { ResolveDlt } from '../../senders/resolve-dlt.ts'
-import type { SmsSenders } from '../../senders/sms-senders.ts'
+
+import type { SmsGeo } from '../../../customers/orgs/sms-geo.ts'
+import { newId } from '../../../platform/ground/ids.ts'
+import { callingCodeOf, isE164, needsDlt } from '../../../platform/ground/phone-number.ts'
+import type { ResolveDlt } from '../../../senders/sms/resolve-dlt.ts'
+import type { SmsSenders } from '../../../senders/sms/sms-senders.ts'
 import type { BulkChannel, BulkSend } from '../bulk-channel.ts'
 import type { ChannelAdapter } from '../channel-adapter.ts'
 import type { Gate } from '../draft.ts'
-import { newSmsDraft } from './draft-sms.ts'
-import { allowlistGate, dltGate, highCostGate } from './gates/destination-gates.ts'
-import { assertRenderedBody } from './gates/sms-gates.ts'
-import { smsSenderGate } from './gates/sms-sender-gate.ts'
-import type { SmsDraft } from './sms-draft.ts'
+import { allowlistGate, assertRenderedBody, dltGate, highCostGate, smsSenderGate } from './gates/sms-gates.ts'
+import { newSmsDraft, type SmsDraft } from './sms-draft.ts'
 
 type Needs = {
   channel: ChannelAdapter<SmsDraft>

@@ -1,10 +1,10 @@
 /** Where a text message may go: high-cost ranges, the countries of the org, and DLT templates for India. */
 import { afterAll, describe, expect, test } from 'vitest'
-import type { Body } from '../../../test/clients/mailer.ts'
-import { type Texter, text, texter } from '../../../test/clients/texter.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService, testService } from '../../../test/service/service.ts'
-import type { Code } from '../../ground/errors.ts'
+import type { Body } from '../../../../test/clients/mailer.ts'
+import { type Texter, text, texter } from '../../../../test/clients/texter.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService, testService } from '../../../../test/service/service.ts'
+import type { Code } from '../../../platform/ground/errors.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

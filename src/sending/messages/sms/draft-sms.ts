@@ -1,14 +1,12 @@
 /** Builds drafts from the bodies of single, batch and bulk requests. */
-import type { Clock } from '../../ground/clock.ts'
-import { timeOfId } from '../../ground/ids.ts'
-import { instantOfLocal } from '../../ground/local-time.ts'
-import { andThen, type MaybePromise } from '../../ground/maybe-promise.ts'
-import { needsDlt } from '../../ground/phone-number.ts'
-import { claimedId, type IdempotencyClaim, type RequestPlace } from '../../idempotency/claims.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import { instantOfLocal } from '../../../platform/ground/local-time.ts'
+import { andThen, type MaybePromise } from '../../../platform/ground/maybe-promise.ts'
+import { claimedId, type IdempotencyClaim, type RequestPlace } from '../../../platform/idempotency/claims.ts'
 import type { SentBy } from '../draft.ts'
 import { type DraftCaller, makeSentBy } from '../sent-by.ts'
 import type { BulkSms, SendSms, SmsBatchItem } from './shapes.ts'
-import type { SmsDraft } from './sms-draft.ts'
+import { newSmsDraft, type SmsContent, type SmsDraft } from './sms-draft.ts'
 
 /** With a claim, the ids of the messages are derived from it. */
 export interface DraftSms {
@@ -18,32 +16,7 @@ export interface DraftSms {
   bulk(caller: DraftCaller, body: BulkSms, claim?: IdempotencyClaim): MaybePromise<SmsDraft[]>
 }
 
-export type SmsContent = Pick<SendSms, 'from' | 'body' | 'tags' | 'metadata' | 'media_url' | 'dlt_template_id'>
-
 type Needs = { clock: Clock; defaultProject: (orgId: string) => MaybePromise<string> }
-
-/** A new message without the fields that only single messages have. */
-export const newSmsDraft = (id: string, by: SentBy, given: SmsContent, to: string): SmsDraft => ({
-  id,
-  createdAt: new Date(timeOfId(id)),
-  by,
-  channel: 'sms',
-  tags: given.tags,
-  metadata: given.metadata,
-  scheduledAt: null,
-  jobId: null,
-  from: given.from ?? null,
-  fromPool: null,
-  to,
-  body: given.body ?? '',
-  template: null,
-  mediaUrl: given.media_url,
-  // Ignored for other countries, so that it does not keep the template in use.
-  dltTemplateId: (needsDlt(to) ? given.dlt_template_id : undefined) ?? null,
-  local: null,
-  dlt: null,
-  messageType: 'transactional',
-})
 
 export const makeDraftSms = ({ clock, defaultProject }: Needs): DraftSms => {
   const sentBy = makeSentBy(defaultProject)

@@ -1,10 +1,9 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
-import { interrupt } from '../../../test/clients/interrupt.ts'
-import { type Texter, text, texter } from '../../../test/clients/texter.ts'
-import { startTestService } from '../../../test/service/service.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { interrupt } from '../../../../test/clients/interrupt.ts'
+import { type Texter, text, texter } from '../../../../test/clients/texter.ts'
+import { sharedTestService } from '../../../../test/service/service.ts'
 
-const t = await startTestService()
-afterAll(() => t.stop())
+const t = await sharedTestService()
 
 let own: Texter
 beforeEach(async () => {

@@ -1,11 +1,11 @@
 /** An opt-out that is stored while a message is on its way: after that, nothing is handed to the provider. */
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import { type Texter, text, texter } from '../../../test/clients/texter.ts'
-import { expectRefusal } from '../../../test/expect/refusal.ts'
-import { beginOtherTransaction } from '../../../test/service/other-transaction.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { HandoverError } from '../../providers/handover.ts'
-import type { Sms } from '../../providers/sms/sms-provider.ts'
+import { type Texter, text, texter } from '../../../../test/clients/texter.ts'
+import { expectRefusal } from '../../../../test/expect/refusal.ts'
+import { beginOtherTransaction } from '../../../../test/service/other-transaction.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { HandoverFault } from '../../../providers/handover.ts'
+import type { Sms } from '../../../providers/sms/sms-provider.ts'
 
 const to = '+15125550100'
 const handed: Sms[] = []
@@ -48,7 +48,7 @@ const optOutBetweenAttempts = (own: Texter): void => {
   beforeAccepting = async () => {
     beforeAccepting = async () => undefined
     await own.suppress(to, 'stop')
-    throw new HandoverError('unavailable', 'fake', 'Not now')
+    throw new HandoverFault('unavailable', 'fake', 'Not now')
   }
 }
 

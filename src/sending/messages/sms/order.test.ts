@@ -1,10 +1,10 @@
 /** The order of the rules for text messages: a request that breaks two of them gets the error of the earlier one. */
 import { afterAll, expect, test } from 'vitest'
-import type { Body } from '../../../test/clients/mailer.ts'
-import { simulated, text, texter } from '../../../test/clients/texter.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import type { Code } from '../../ground/errors.ts'
+import type { Body } from '../../../../test/clients/mailer.ts'
+import { simulated, text, texter } from '../../../../test/clients/texter.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import type { Code } from '../../../platform/ground/errors.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

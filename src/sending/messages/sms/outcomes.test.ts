@@ -1,12 +1,12 @@
 /** What becomes of a text message: simulator numbers, status tokens, faults of the provider and of the database. */
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { simulated, text, texter } from '../../../test/clients/texter.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService, type TestService, testService } from '../../../test/service/service.ts'
-import { HandoverError } from '../../providers/handover.ts'
+import { simulated, text, texter } from '../../../../test/clients/texter.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService, type TestService, testService } from '../../../../test/service/service.ts'
+import { HandoverFault } from '../../../providers/handover.ts'
 
 const lines: { fields: Record<string, unknown>; message: string }[] = []
-const { silentLog } = await import('../../ground/log.ts')
+const { silentLog } = await import('../../../platform/ground/log.ts')
 const log = Object.assign(Object.create(silentLog()), {
   warn: (fields: Record<string, unknown>, message: string) => lines.push({ fields, message }),
 })
@@ -130,7 +130,7 @@ describe('simulator numbers', () => {
 
   test('R-35 R-42 the slow number is accepted after three seconds', async () => {
     const waits: number[] = []
-    const { makeLocalSmsProvider } = await import('../../providers/sms/local-sms.ts')
+    const { makeLocalSmsProvider } = await import('../../../providers/sms/local-sms.ts')
     const provider = makeLocalSmsProvider({
       outbox: t.service.modules.outbox,
       clock: t.service.clock,
@@ -234,7 +234,7 @@ describe('when the provider', () => {
   })
 
   test('R-20 is down for a moment, the send succeeds, and when the outcome is unknown it stays counted', async () => {
-    const faults: HandoverError[] = []
+    const faults: HandoverFault[] = []
     let accepted = 0
     const own = await texter(
       await testService({
@@ -250,10 +250,10 @@ describe('when the provider', () => {
         },
       }),
     )
-    faults.push(new HandoverError('unavailable', 'fake', 'Down'))
+    faults.push(new HandoverFault('unavailable', 'fake', 'Down'))
     expect((await own.send(text())).status).toBe(200)
     expect(accepted).toBe(1)
-    faults.push(new HandoverError('uncertain', 'fake', 'Lost'))
+    faults.push(new HandoverFault('uncertain', 'fake', 'Lost'))
     const lost = await own.batch([text()])
     expect(lost.body.data[0]).toMatchObject({ status: 'failed', error: { code: 'PROVIDER_ERROR', message: 'Lost' } })
     expect(await own.used()).toMatchObject({ 'org live sms': 2 })

@@ -1,9 +1,9 @@
 /** Scheduled SMS when the provider does not take them, with a message centre on loopback. */
 import smpp from 'smpp'
 import { expect, test } from 'vitest'
-import { smsClient } from '../../../test/clients/sms-client.ts'
-import { openSmsc } from '../../../test/servers/smsc.ts'
-import { testService } from '../../../test/service/service.ts'
+import { smsClient } from '../../../../test/clients/sms-client.ts'
+import { openSmsc } from '../../../../test/servers/smsc.ts'
+import { testService } from '../../../../test/service/service.ts'
 
 const start = async () => {
   const smsc = await openSmsc()

@@ -1,10 +1,10 @@
 /** Reading text messages: the list, its filters, the detail, and who sees what. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { text, texter } from '../../../test/clients/texter.ts'
-import { iso, tick } from '../../../test/expect/instants.ts'
-import { expectRefusal } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
+import { text, texter } from '../../../../test/clients/texter.ts'
+import { iso, tick } from '../../../../test/expect/instants.ts'
+import { expectRefusal } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { newId } from '../../../platform/ground/ids.ts'
 
 const t = await startTestService({ env: { MESSAGE_CONTENT_TTL_DAYS: '1' } })
 afterAll(() => t.stop())

@@ -2,12 +2,12 @@
  * Messages for a local time are stored with the instant that the zone's rules gave when they were accepted. A process
  * with other rules computes the instants again when it starts.
  */
-import type { Db } from '../../db/pool.ts'
-import type { Clock } from '../../ground/clock.ts'
-import type { Log } from '../../ground/log.ts'
-import { readSetting, writeSetting } from '../../settings/store.ts'
+import type { Db } from '../../../platform/db/pool.ts'
+import type { Clock } from '../../../platform/ground/clock.ts'
+import type { Log } from '../../../platform/ground/log.ts'
+import { readSetting, writeSetting } from '../../../platform/settings/store.ts'
 import { listLocalScheduled, moveScheduled } from '../store/local-schedules.ts'
-import { localDueAt } from './sms-channel.ts'
+import { localDueAt } from './sms-draft.ts'
 
 const setting = 'time_zone_rules'
 const atOnce = 500

@@ -1,11 +1,11 @@
 /** Text messages for later: at an instant or at a local time, canceling, and the checks when they are due. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import type { Body } from '../../../test/clients/mailer.ts'
-import { simulated, type Texter, text, texter } from '../../../test/clients/texter.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
-import { silentLog } from '../../ground/log.ts'
+import { withTrail } from '../../../../test/audit/trail.ts'
+import type { Body } from '../../../../test/clients/mailer.ts'
+import { simulated, type Texter, text, texter } from '../../../../test/clients/texter.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService } from '../../../../test/service/service.ts'
+import { silentLog } from '../../../platform/ground/log.ts'
 import { makeRescheduleLocal } from './reschedule-local.ts'
 
 const t = await startTestService()

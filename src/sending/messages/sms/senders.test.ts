@@ -1,10 +1,10 @@
 /** Who a text message comes from, and who it may not go to: senders, pools, tenants and suppressions. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { text, texter } from '../../../test/clients/texter.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService, testService } from '../../../test/service/service.ts'
-import { newId } from '../../ground/ids.ts'
-import type { Sms } from '../../providers/sms/sms-provider.ts'
+import { text, texter } from '../../../../test/clients/texter.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { startTestService, testService } from '../../../../test/service/service.ts'
+import { newId } from '../../../platform/ground/ids.ts'
+import type { Sms } from '../../../providers/sms/sms-provider.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

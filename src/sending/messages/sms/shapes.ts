@@ -1,22 +1,22 @@
 import { z } from 'zod'
-import { givenId, givenInstant, patternText } from '../../ground/bounded-text.ts'
-import { Failure } from '../../ground/errors.ts'
-import { isLocalTime, isTimeZone } from '../../ground/local-time.ts'
-import { isE164 } from '../../ground/phone-number.ts'
-import { isSenderId } from '../../ground/sender-id.ts'
+import { givenId, givenInstant, patternText } from '../../../platform/ground/bounded-text.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import { isE164 } from '../../../platform/ground/phone-number.ts'
+import { isSenderId } from '../../../platform/ground/sender-id.ts'
 import { VariablesShape, variablesText } from '../../templates/variables.ts'
 import {
   batchVariables,
   exampleInstant,
   exampleMessageId,
-  HistoryShape,
-  instant,
+  exampleOutcome,
+  exampleTimes,
+  localTime,
   metadata,
-  ProviderResponseShape,
+  notInBatch,
   refusingOtherSends,
-  statusFilter,
-  stringMap,
+  responseFields,
   tags,
+  timeZone,
 } from '../shapes.ts'
 
 /** The limit for the body, before and after a template is rendered. */
@@ -130,18 +130,14 @@ export const SendSms = refusingOtherSends(
       .transform((text) => new Date(text))
       .optional()
       .describe('When to send the message, in ISO 8601 with an offset. Sent immediately if you omit it.'),
-    scheduled_local: z
-      .string()
-      .max(32)
-      .refine(isLocalTime, 'Must be a local time such as 2026-03-29T09:00, without an offset.')
-      .optional()
-      .meta({ description: 'A local time, in the zone `scheduled_at_tz`.', examples: ['2026-03-29T09:00'] }),
-    scheduled_at_tz: z
-      .string()
-      .max(64)
-      .refine(isTimeZone, 'Must be an IANA time zone, such as Europe/Berlin.')
-      .optional()
-      .meta({ description: 'The IANA time zone of `scheduled_local`.', examples: ['Europe/Berlin'] }),
+    scheduled_local: localTime.meta({
+      description: 'A local time, in the zone `scheduled_at_tz`.',
+      examples: ['2026-03-29T09:00'],
+    }),
+    scheduled_at_tz: timeZone.meta({
+      description: 'The IANA time zone of `scheduled_local`.',
+      examples: ['Europe/Berlin'],
+    }),
   }),
 )
   .superRefine((given, context) => {
@@ -154,14 +150,6 @@ export const SendSms = refusingOtherSends(
     examples: [{ from: 'TIDINGS', to: '+447700900100', body: 'Your order has shipped.' }],
   })
 export type SendSms = z.output<typeof SendSms>
-
-/** Fields that would change the sender, the content or the time. A batch rejects them instead of ignoring them. */
-const notInBatch = {
-  template: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
-  scheduled_at: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
-  scheduled_local: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
-  from_pool: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
-}
 
 export const SmsBatchItem = refusingOtherSends(
   z.object({ ...common, from, to, body, variables: batchVariables, ...notInBatch }),
@@ -180,69 +168,30 @@ export const BulkSms = refusingOtherSends(
 ).meta({ id: 'BulkSms' })
 export type BulkSms = z.output<typeof BulkSms>
 
-const named = {
-  id: z.string().describe('The id of the message, such as `msg_…`.'),
-  channel: z.literal('sms').describe('Always `sms`.'),
-}
-const status = statusFilter.describe(
-  'The state of the message. `sent` means that the provider accepted it, `delivered` that the phone did.',
-)
+const { named, status, acceptedStatus, accepted, canceled, times, labels, outcome } = responseFields({
+  channel: 'sms',
+  noun: 'message',
+  receiver: 'phone',
+  recipients: 'recipient',
+})
 const sender = z.string().describe('The number or sender id that the message is from.')
 const recipient = z.string().nullable().describe('The number of the recipient. `null` if the message was redacted.')
 const segments = z.int().describe('The number of SMS parts that the text is sent in.')
-const createdAt = instant.describe('When the message was accepted.')
-const sentAt = instant.nullable().describe('When the provider accepted the message, or `null`.')
-const deliveredAt = instant.nullable().describe('When the message was delivered, or `null`.')
-
 const exampleNamed = { id: exampleMessageId, channel: 'sms' }
 
-export const AcceptedSms = z
-  .strictObject({
-    ...named,
-    status: z.enum(['sent', 'scheduled']).describe('`scheduled` if the message is sent later.'),
-    segments,
-    created_at: createdAt,
-    scheduled_at: instant.optional().describe('When the message will be sent. Present only if it is scheduled.'),
-  })
-  .meta({
-    id: 'SmsAccepted',
-    examples: [{ ...exampleNamed, status: 'sent', segments: 1, created_at: exampleInstant }],
-  })
+export const AcceptedSms = z.strictObject({ ...named, status: acceptedStatus, segments, ...accepted }).meta({
+  id: 'SmsAccepted',
+  examples: [{ ...exampleNamed, status: 'sent', segments: 1, created_at: exampleInstant }],
+})
 
 export const CanceledSms = z
-  .strictObject({
-    ...named,
-    status: z.literal('canceled').describe('Always `canceled`.'),
-    canceled_at: instant.describe('When the message was canceled.'),
-  })
+  .strictObject(canceled)
   .meta({ id: 'SmsCanceled', examples: [{ ...exampleNamed, status: 'canceled', canceled_at: exampleInstant }] })
 
-export const SmsItem = z
-  .strictObject({
-    ...named,
-    status,
-    from: sender,
-    to: recipient,
-    segments,
-    created_at: createdAt,
-    sent_at: sentAt,
-    delivered_at: deliveredAt,
-  })
-  .meta({
-    id: 'SmsListItem',
-    examples: [
-      {
-        ...exampleNamed,
-        status: 'sent',
-        from: 'TIDINGS',
-        to: '+447700900100',
-        segments: 1,
-        created_at: exampleInstant,
-        sent_at: exampleInstant,
-        delivered_at: null,
-      },
-    ],
-  })
+export const SmsItem = z.strictObject({ ...named, status, from: sender, to: recipient, segments, ...times }).meta({
+  id: 'SmsListItem',
+  examples: [{ ...exampleNamed, status: 'sent', from: 'TIDINGS', to: '+447700900100', segments: 1, ...exampleTimes }],
+})
 
 const exampleSms = {
   ...exampleNamed,
@@ -260,21 +209,7 @@ const exampleSms = {
   scheduled_at: null,
   scheduled_local: null,
   scheduled_at_tz: null,
-  sent_at: exampleInstant,
-  delivered_at: null,
-  canceled_at: null,
-  redacted_at: null,
-  error_message: null,
-  provider_response: {
-    message_id: '0f8d7c52-6b1e-4d3a-9c41-2a7e5b90d1f6',
-    token: null,
-    bounce_type: null,
-    bounce_subtype: null,
-    detail: null,
-  },
-  status_history: [{ status: 'sent', at: exampleInstant, recipient: null, detail: null }],
-  job_id: null,
-  tenant_id: null,
+  ...exampleOutcome('0f8d7c52-6b1e-4d3a-9c41-2a7e5b90d1f6'),
 }
 
 export const SmsDetail = z
@@ -288,20 +223,9 @@ export const SmsDetail = z
     segments,
     media_url: z.array(z.string()).describe('The files of an MMS, as `s3://bucket/key`.'),
     dlt_template_id: z.string().nullable().describe('The DLT template of a message to India, or `null`.'),
-    tags: z.array(z.string()).describe('Your labels.'),
-    metadata: stringMap.describe('Your own texts.'),
-    created_at: createdAt,
-    scheduled_at: instant.nullable().describe('When a scheduled message is sent, or `null`.'),
+    ...labels,
     scheduled_local: z.string().nullable().describe('The local time of a scheduled message, or `null`.'),
     scheduled_at_tz: z.string().nullable().describe('The time zone of `scheduled_local`, or `null`.'),
-    sent_at: sentAt,
-    delivered_at: deliveredAt,
-    canceled_at: instant.nullable().describe('When the message was canceled, or `null`.'),
-    redacted_at: instant.nullable().describe('When the content and recipient were removed, or `null`.'),
-    error_message: z.string().nullable().describe('Why the message failed, or `null`.'),
-    provider_response: ProviderResponseShape.nullable().describe('What the provider reported, or `null`.'),
-    status_history: z.array(HistoryShape).describe('The statuses of the message and reports about it, oldest first.'),
-    job_id: z.string().nullable().describe('The job that sent the message, or `null`.'),
-    tenant_id: z.string().nullable().describe('The tenant of the message, or `null`.'),
+    ...outcome,
   })
   .meta({ id: 'Sms', examples: [exampleSms] })

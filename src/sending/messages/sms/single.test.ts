@@ -1,10 +1,10 @@
 /** Sending one text message immediately: the response, the validation, and the stored and sent message. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type TrailEntry, withTrail } from '../../../test/audit/trail.ts'
-import type { Body } from '../../../test/clients/mailer.ts'
-import { type Texter, text, texter } from '../../../test/clients/texter.ts'
-import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { type Reply, startTestService } from '../../../test/service/service.ts'
+import { type TrailEntry, withTrail } from '../../../../test/audit/trail.ts'
+import type { Body } from '../../../../test/clients/mailer.ts'
+import { type Texter, text, texter } from '../../../../test/clients/texter.ts'
+import { expectRefusal, watchTables } from '../../../../test/expect/refusal.ts'
+import { type Reply, startTestService } from '../../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,27 +1,30 @@
 /** Reads pages of an org's messages over both channels and environments, for people who search them. */
-import { statement } from '../../db/statement.ts'
-import type { Environment } from '../../ground/scope.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import type { Keyset } from '../../../platform/ground/cursor.ts'
+import type { Environment } from '../../../platform/ground/scope.ts'
+import { inRange, inRangeOfFew } from './list-messages.ts'
 import { type MessageRow, messageColumnsOf } from './message-row.ts'
 
-export type BrowsedRow = Pick<
-  MessageRow,
-  | 'id'
-  | 'channel'
-  | 'status'
-  | 'environment'
-  | 'from_address'
-  | 'to_addresses'
-  | 'subject'
-  | 'sms'
-  | 'tenant_id'
-  | 'job_id'
-  | 'tags'
-  | 'error_message'
-  | 'created_at'
-  | 'scheduled_at'
-  | 'sent_at'
-  | 'delivered_at'
-> & {
+const browsed = [
+  'id',
+  'channel',
+  'status',
+  'environment',
+  'from_address',
+  'to_addresses',
+  'subject',
+  'sms',
+  'tenant_id',
+  'job_id',
+  'tags',
+  'error_message',
+  'created_at',
+  'scheduled_at',
+  'sent_at',
+  'delivered_at',
+] as const
+
+export type BrowsedRow = Pick<MessageRow, (typeof browsed)[number]> & {
   /** The text of an SMS. Null for an email. */
   body: string | null
 }
@@ -29,7 +32,7 @@ export type BrowsedRow = Pick<
 /** A row that was looked at. The last one of a portion is returned even if it does not match. */
 export type ScannedRow = BrowsedRow & { matched: boolean; scanned: number }
 
-type FoundParams = {
+type FoundParams = Keyset & {
   orgId: string
   /** Each pair of a channel and an environment is a range of the index. */
   channels: string[]
@@ -40,10 +43,6 @@ type FoundParams = {
   q: string | null
   createdAfter: Date | null
   createdBefore: Date | null
-  afterAt: string | null
-  afterId: string | null
-  /** How many matches to return. */
-  limit: number
 }
 
 export type BrowseParams = FoundParams & {
@@ -51,13 +50,10 @@ export type BrowseParams = FoundParams & {
   portion: number
 }
 
-const shownColumns = `id, channel, status, environment, from_address, to_addresses, subject, sms, tenant_id, job_id, tags,
-  error_message, created_at, scheduled_at, sent_at, delivered_at, body`
+const shownColumns = [...browsed, 'body'].join(', ')
 
 /** Never the html or the text of an email: these are stored apart from the row, and reading them is slow. */
-const browsedColumns = `id, channel, status, environment, from_address, to_addresses, subject, sms, tenant_id, job_id,
-  tags, error_message, created_at, scheduled_at, sent_at, delivered_at,
-  case when channel = 'sms' then text end as body`
+const browsedColumns = `${browsed.join(', ')}, case when channel = 'sms' then text end as body`
 
 const within = (param: string, condition: string): string =>
   `(case when ${param}::text is null then true else ${condition} end)`
@@ -71,17 +67,6 @@ const isWanted = `${within(':tenantId', 'tenant_id = :tenantId')}
      and ${within(':status', 'status = :status')}
      and ${within(':tag', ':tag = any(tags)')}
      and ${within(':q', containsText)}`
-
-/** The earlier of `createdBefore` and the time in the cursor. */
-const newest = `least(coalesce(:createdBefore::timestamptz, 'infinity'), coalesce(:afterAt::timestamptz, 'infinity'))`
-
-/** As in list-messages.ts: bounds that a generic plan can use as the range of an index. */
-const inRange = `created_at >= coalesce(:createdAfter::timestamptz, '-infinity')
-         and created_at <= ${newest}
-         and (created_at, id) < (
-           ${newest},
-           case when :afterAt::timestamptz <= ${newest} then :afterId::text else 'zzz' end
-         )`
 
 /**
  * Looks at the next `portion` rows of an index, whatever the filters are, and returns those that match. The cost depends
@@ -128,7 +113,7 @@ export const scanMessages = {
   ),
 }
 
-/** The bounds are optional on purpose, as in list-messages.ts: few rows have the mark or the job. */
+/** Few rows have the mark or the job. */
 const find = (indexed: string): string =>
   `select ${shownColumns}
    from (
@@ -136,9 +121,7 @@ const find = (indexed: string): string =>
      from messages
      where org_id = :orgId and ${indexed}
        and channel = any(:channels::text[]) and environment = any(:environments::text[])
-       and (:createdAfter::timestamptz is null or created_at >= :createdAfter)
-       and (:createdBefore::timestamptz is null or created_at <= :createdBefore)
-       and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
+       and ${inRangeOfFew}
    ) found
    where ${isWanted}
    order by created_at desc, id desc

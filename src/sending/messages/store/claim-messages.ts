@@ -1,5 +1,5 @@
 /** Finds and claims messages that are due, and records the outcome of claimed messages. */
-import { statement } from '../../db/statement.ts'
+import { statement } from '../../../platform/db/statement.ts'
 import {
   eventColumns,
   type HistoryEntry,

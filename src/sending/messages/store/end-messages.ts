@@ -1,32 +1,12 @@
 /** Cancels scheduled messages, redacts old content, and erases the data of a tenant. */
-import { statement } from '../../db/statement.ts'
-import type { Environment } from '../../ground/scope.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import { isOneOfScope, type OneOfScope } from './list-messages.ts'
 
 /** Cancels a message that is still scheduled. One that the scheduler has claimed stays as it is. */
-export const cancelMessage = statement<
-  {
-    orgId: string
-    tenantId: string | null
-    environment: Environment
-    projectId: string | null
-    channel: string
-    id: string
-    createdAt: Date
-    at: Date
-    entry: string
-  },
-  { id: string; canceled_at: Date }
->(
+export const cancelMessage = statement<OneOfScope & { at: Date; entry: string }, { id: string; canceled_at: Date }>(
   'messages.cancel',
   `update messages set status = 'canceled', canceled_at = :at, due_at = null, history = history || :entry::jsonb
-   where org_id = :orgId
-     and (:tenantId::text is null or tenant_id = :tenantId)
-     and environment = :environment
-     and (:projectId::text is null or project_id = :projectId)
-     and channel = :channel
-     and id = :id
-     and created_at = :createdAt
-     and status = 'scheduled'
+   where ${isOneOfScope} and status = 'scheduled'
    returning id, canceled_at`,
 )
 

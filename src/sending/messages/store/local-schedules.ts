@@ -1,5 +1,5 @@
 /** Messages that are scheduled for a local time. */
-import { statement } from '../../db/statement.ts'
+import { statement } from '../../../platform/db/statement.ts'
 import type { MessageRow } from './message-row.ts'
 
 export const listLocalScheduled = statement<

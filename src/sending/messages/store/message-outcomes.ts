@@ -1,6 +1,6 @@
 /** Provider reports: the message they change, the events they add, and the notifications already handled. */
-import { statement } from '../../db/statement.ts'
-import type { Environment } from '../../ground/scope.ts'
+import { statement } from '../../../platform/db/statement.ts'
+import type { Environment } from '../../../platform/ground/scope.ts'
 import { type MessageRow, messageColumnsOf, type Status } from './message-row.ts'
 
 export const messageExists = statement<{ orgId: string; id: string; createdAt: Date }, { id: string }>(

@@ -1,5 +1,5 @@
 /** Finds the message that a reply answers. */
-import { statement } from '../../db/statement.ts'
+import { statement } from '../../../platform/db/statement.ts'
 
 export type PriorSend = { id: string; tenant_id: string | null; sent_at: Date; from_pool: string | null }
 

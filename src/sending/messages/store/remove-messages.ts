@@ -1,6 +1,6 @@
 /** Which messages and events stay after the retention of messages. */
-import { timeLiteral } from '../../db/months.ts'
-import type { RowRules } from '../../db/remove-months.ts'
+import { timeLiteral } from '../../../platform/db/months.ts'
+import type { RowRules } from '../../../platform/db/remove-months.ts'
 
 const waits = "r.status in ('scheduled', 'sending')"
 

@@ -1,7 +1,8 @@
 /** The suppression check of an email: which recipients it concerns, and what happens to suppressed ones. */
-import { Failure } from '../../../ground/errors.ts'
-import { comparable } from '../../../ground/mailbox.ts'
-import type { Recipients } from '../../../usage/decide-reservations.ts'
+
+import type { Recipients } from '../../../../customers/usage/decide-reservations.ts'
+import { Failure } from '../../../../platform/ground/errors.ts'
+import { comparable } from '../../../../platform/ground/mailbox.ts'
 import { destinations, type EmailDraft } from '../email-draft.ts'
 
 export const recipientsOfEmail = (draft: EmailDraft): Recipients => ({

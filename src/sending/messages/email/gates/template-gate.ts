@@ -1,4 +1,4 @@
-import { invalid } from '../../../ground/errors.ts'
+import { invalid } from '../../../../platform/ground/errors.ts'
 import type { RenderTemplates } from '../../../templates/render.ts'
 import type { Gate } from '../../draft.ts'
 import type { EmailDraft } from '../email-draft.ts'

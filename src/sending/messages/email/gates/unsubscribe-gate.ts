@@ -1,4 +1,4 @@
-import { Failure } from '../../../ground/errors.ts'
+import { Failure } from '../../../../platform/ground/errors.ts'
 import { linkMark } from '../../../templates/compiled.ts'
 import type { Links } from '../../../tracking/links.ts'
 import type { Gate } from '../../draft.ts'

@@ -1,0 +1,19 @@
+/** A tool of development. To anyone who is not on this machine, it does not exist. */
+import { z } from 'zod'
+import { defineRoute, type Route } from '../route.ts'
+import { byMachine } from '../route-access.ts'
+
+export const devPost = <S extends z.ZodType>(
+  path: string,
+  body: S,
+  work: (given: z.output<S>) => Promise<unknown>,
+): Route =>
+  defineRoute({
+    method: 'POST',
+    path: `/api/dev${path}`,
+    access: byMachine,
+    hidden: true,
+    body,
+    responses: { 200: z.unknown() },
+    handle: async (call) => ({ status: 200, body: await work(call.body as z.output<S>) }),
+  })

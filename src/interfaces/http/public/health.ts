@@ -1,0 +1,52 @@
+/** Whether the service runs and is ready, and its metrics. */
+import { z } from 'zod'
+import { sameBytes } from '../../../platform/ground/crypto.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import type { Metrics } from '../metrics.ts'
+import { defineRoute, type Route } from '../route.ts'
+import { byAnyone, byMachine } from '../route-access.ts'
+
+type Needs = {
+  metrics: Metrics
+  metricsToken: string | undefined
+  /** Resolves when the service can handle requests, and throws otherwise. */
+  ready: () => Promise<void>
+}
+
+const Status = z.object({ status: z.string() })
+
+export const healthRoutes = ({ metrics, metricsToken, ready }: Needs): Route[] => [
+  defineRoute({
+    method: 'GET',
+    path: '/healthz',
+    access: byAnyone,
+    hidden: true,
+    responses: { 200: Status },
+    handle: async () => ({ status: 200, body: { status: 'ok' } }),
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/readyz',
+    access: byAnyone,
+    hidden: true,
+    responses: { 200: Status, 503: Status },
+    handle: () =>
+      ready().then(
+        () => ({ status: 200, body: { status: 'ready' } }),
+        () => ({ status: 503, body: { status: 'not_ready' } }),
+      ),
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/metrics',
+    // Metrics reveal activity of orgs. To anyone else the path does not exist.
+    access: metricsToken === undefined ? byMachine : byAnyone,
+    hidden: true,
+    responses: { 200: z.string() },
+    handle: async ({ headers }) => {
+      const isAllowed = metricsToken === undefined || sameBytes(headers.authorization ?? '', `Bearer ${metricsToken}`)
+      if (!isAllowed) throw new Failure('NOT_FOUND')
+      return { status: 200, body: await metrics.text(), contentType: metrics.contentType }
+    },
+  }),
+]

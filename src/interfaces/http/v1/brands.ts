@@ -1,0 +1,81 @@
+import { Failure } from '../../../platform/ground/errors.ts'
+import type { AddBrand, CorrectBrand, RemoveBrand } from '../../../senders/sms/brands/manage-brands.ts'
+import { CorrectedBrand, CreateBrand, PatchBrand } from '../../../senders/sms/brands/shapes.ts'
+import type { ReadRegistrations } from '../../../senders/sms/registration/read-registrations.ts'
+import type { BrandRow } from '../../../senders/sms/store/brand-rows.ts'
+import { actorOf } from '../actor.ts'
+import { ok } from '../responses.ts'
+import { defineRoute, type PublicRoute } from '../route.ts'
+import { byKey } from '../route-access.ts'
+import { brands } from '../shown-resources.ts'
+import { publicRoutes } from './public-routes.ts'
+
+const routes = publicRoutes('Brands', brands)
+
+type Needs = { read: ReadRegistrations<BrandRow>; add: AddBrand; correct: CorrectBrand; remove: RemoveBrand }
+
+export const brandRoutes = ({ read, add, correct, remove }: Needs): PublicRoute[] => [
+  routes.create({
+    path: '/brands',
+    operationId: 'createBrand',
+    summary: 'Register a brand',
+    description:
+      'Submits your company to the registry, which reviews it. The request succeeds even if fields that the registry requires are missing; `provider_missing_fields` lists them, and the registry will reject the brand until you add them. At most 10 registrations per hour.',
+    access: byKey('write:brands', { tenantKey: 'TENANT_KEY_FORBIDDEN' }),
+    idempotent: true,
+    body: CreateBrand,
+    errors: ['PROVISION_LIMIT_EXCEEDED', 'PROVIDER_UNAVAILABLE'],
+    action: add,
+  }),
+  routes.list({
+    path: '/brands',
+    operationId: 'listBrands',
+    summary: 'List brands',
+    access: byKey('read:brands'),
+    action: ({ orgId }, query) => read.list({ orgId, environment: null }, query),
+  }),
+  routes.get({
+    path: '/brands/{id}',
+    operationId: 'getBrand',
+    summary: 'Get a brand',
+    access: byKey('read:brands'),
+    action: ({ orgId }, id) => read.get(orgId, id),
+  }),
+  defineRoute({
+    method: 'PATCH',
+    path: '/brands/{id}',
+    operationId: 'updateBrand',
+    tag: 'Brands',
+    summary: 'Correct a brand',
+    description:
+      'Stores the values, and submits the brand again if the registry takes changes; see `resubmit`. Omitted fields do not change. Counts as a registration.',
+    access: byKey('write:brands'),
+    params: { id: 'brand' },
+    body: PatchBrand.optional(),
+    check: ({ body }) => {
+      if (Object.values(body ?? {}).every((value) => value === undefined)) throw new Failure('NO_FIELDS')
+    },
+    responses: { 200: { schema: CorrectedBrand, description: 'The corrected brand.' } },
+    errors: [
+      'NOT_FOUND',
+      'NO_FIELDS',
+      'BRAND_IS_LIVE_MODE',
+      'TENANT_FORBIDDEN',
+      'PROVISION_LIMIT_EXCEEDED',
+      'PROVIDER_UNAVAILABLE',
+    ],
+    handle: async (call) => {
+      const { row, resubmit } = await correct(call.caller, actorOf(call), call.params.id, call.body ?? {})
+      return ok({ ...brands.show(row), resubmit })
+    },
+  }),
+  routes.remove({
+    path: '/brands/{id}',
+    operationId: 'deleteBrand',
+    summary: 'Delete a brand',
+    description: 'Removes the brand from the registry. Delete its campaigns first.',
+    access: byKey('write:brands'),
+    errors: ['NOT_FOUND', 'BRAND_HAS_CAMPAIGNS', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION', 'PROVIDER_UNAVAILABLE'],
+    action: remove,
+  }),
+]

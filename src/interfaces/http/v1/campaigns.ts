@@ -1,0 +1,57 @@
+import type { AddCampaign, RemoveCampaign } from '../../../senders/sms/campaigns/manage-campaigns.ts'
+import { CreateCampaign } from '../../../senders/sms/campaigns/shapes.ts'
+import type { ReadRegistrations } from '../../../senders/sms/registration/read-registrations.ts'
+import type { CampaignRow } from '../../../senders/sms/store/campaign-rows.ts'
+import type { PublicRoute } from '../route.ts'
+import { byKey } from '../route-access.ts'
+import { campaigns } from '../shown-resources.ts'
+import { publicRoutes } from './public-routes.ts'
+
+const routes = publicRoutes('Campaigns', campaigns)
+
+type Needs = { read: ReadRegistrations<CampaignRow>; add: AddCampaign; remove: RemoveCampaign }
+
+export const campaignRoutes = ({ read, add, remove }: Needs): PublicRoute[] => [
+  routes.create({
+    path: '/campaigns',
+    operationId: 'createCampaign',
+    summary: 'Register a campaign',
+    description:
+      'Submits a campaign of a brand to the registry. A `10dlc` campaign needs a verified brand. A campaign cannot be changed: if `provider_missing_fields` is not empty, delete it and register it again. At most 10 registrations per hour.',
+    access: byKey('write:campaigns', { tenantKey: 'TENANT_KEY_FORBIDDEN' }),
+    idempotent: true,
+    body: CreateCampaign,
+    errors: [
+      'BRAND_NOT_FOUND',
+      'BRAND_IS_TEST_MODE',
+      'BRAND_NOT_VERIFIED',
+      'PROVISION_LIMIT_EXCEEDED',
+      'PROVIDER_UNAVAILABLE',
+    ],
+    action: add,
+  }),
+  routes.list({
+    path: '/campaigns',
+    operationId: 'listCampaigns',
+    summary: 'List campaigns',
+    access: byKey('read:campaigns'),
+    action: ({ orgId }, query) => read.list({ orgId, environment: null }, query),
+  }),
+  routes.get({
+    path: '/campaigns/{id}',
+    operationId: 'getCampaign',
+    summary: 'Get a campaign',
+    access: byKey('read:campaigns'),
+    action: ({ orgId }, id) => read.get(orgId, id),
+  }),
+  routes.remove({
+    path: '/campaigns/{id}',
+    operationId: 'deleteCampaign',
+    summary: 'Delete a campaign',
+    description:
+      'Removes the campaign from the registry. Its numbers become `unverified` until you bind them to another campaign.',
+    access: byKey('write:campaigns'),
+    errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION', 'PROVIDER_UNAVAILABLE'],
+    action: remove,
+  }),
+]

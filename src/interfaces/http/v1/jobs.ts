@@ -1,0 +1,49 @@
+import type { CancelJob } from '../../../sending/blasts/cancel-job.ts'
+import type { ReadJobs } from '../../../sending/blasts/read.ts'
+import { JobCanceled } from '../../../sending/blasts/shapes.ts'
+import { actorOf } from '../actor.ts'
+import { ok } from '../responses.ts'
+import { defineRoute, type PublicRoute } from '../route.ts'
+import { byKey } from '../route-access.ts'
+import { jobs } from '../shown-resources.ts'
+import { publicRoutes } from './public-routes.ts'
+
+const routes = publicRoutes('Jobs', jobs)
+
+type Needs = { read: ReadJobs; cancel: CancelJob }
+
+export const jobRoutes = ({ read, cancel }: Needs): PublicRoute[] => [
+  routes.list({
+    path: '/jobs',
+    operationId: 'listJobs',
+    summary: 'List jobs',
+    access: byKey('read:audiences'),
+    action: read.list,
+  }),
+  routes.get({
+    path: '/jobs/{id}',
+    operationId: 'getJob',
+    summary: 'Get a job',
+    access: byKey('read:audiences'),
+    response: 'The job with the present counts of its messages.',
+    action: read.find,
+  }),
+  defineRoute({
+    method: 'DELETE',
+    path: '/jobs/{id}',
+    tag: 'Jobs',
+    params: { id: 'job' },
+    access: byKey('write:audiences'),
+    operationId: 'cancelJob',
+    summary: 'Cancel a job',
+    description:
+      'Cancels the messages that are still scheduled. Messages that were sent, or are being sent, stay as they are. Repeating the request changes nothing.',
+    responses: { 200: { schema: JobCanceled, description: 'The job is canceled.' } },
+    errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'NOT_SCHEDULED'],
+    handle: async (call) => {
+      const id = call.params.id
+      const canceled = await cancel(call.caller, actorOf(call), id)
+      return ok({ id, status: 'canceled', canceled })
+    },
+  }),
+]

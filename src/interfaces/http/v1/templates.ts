@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import { channels } from '../../../platform/ground/channel.ts'
+import type { ManageTemplates } from '../../../sending/templates/manage.ts'
+import type { RenderTemplates } from '../../../sending/templates/render.ts'
+import { CreateTemplate, PatchTemplate, PreviewTemplate, TemplatePreview } from '../../../sending/templates/shapes.ts'
+import { maxVariableValues } from '../../../sending/templates/variables.ts'
+import { filteredPage } from '../page.ts'
+import { ok } from '../responses.ts'
+import { defineRoute, type PublicRoute } from '../route.ts'
+import { byKey } from '../route-access.ts'
+import { shownPreview, templates } from '../shown-resources.ts'
+import { publicRoutes } from './public-routes.ts'
+
+const ListQuery = filteredPage({
+  channel: z.enum(channels).optional().describe('Return only templates of this channel.'),
+})
+
+const routes = publicRoutes('Templates', templates)
+
+type Needs = { manage: ManageTemplates; render: Pick<RenderTemplates, 'preview'> }
+
+export const templateRoutes = ({ manage, render }: Needs): PublicRoute[] => [
+  routes.create({
+    path: '/templates',
+    operationId: 'createTemplate',
+    summary: 'Create a template',
+    description:
+      'An email template requires `subject` and at least one of `html` and `text`. An SMS template uses only `text`, which is required.',
+    access: byKey('write:templates'),
+    body: CreateTemplate,
+    errors: ['TEMPLATE_SLUG_TAKEN'],
+    action: manage.create,
+  }),
+  routes.list({
+    path: '/templates',
+    operationId: 'listTemplates',
+    summary: 'List templates',
+    description: "A tenant's list includes its own templates and those of the organisation.",
+    access: byKey('read:templates'),
+    query: ListQuery,
+    action: (caller, query) => manage.list(caller, { channel: query.channel ?? null }, query),
+  }),
+  routes.get({
+    path: '/templates/{id}',
+    operationId: 'getTemplate',
+    summary: 'Get a template',
+    access: byKey('read:templates'),
+    action: manage.get,
+  }),
+  routes.change({
+    path: '/templates/{id}',
+    operationId: 'updateTemplate',
+    summary: 'Update a template',
+    description: 'Omitted fields do not change. The channel of a template cannot be changed.',
+    access: byKey('write:templates'),
+    body: PatchTemplate,
+    errors: ['NOT_FOUND', 'TEMPLATE_SLUG_TAKEN', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
+    action: manage.patch,
+  }),
+  routes.remove({
+    path: '/templates/{id}',
+    operationId: 'deleteTemplate',
+    summary: 'Delete a template',
+    description: 'Messages already created from the template do not change, including scheduled ones.',
+    access: byKey('write:templates'),
+    errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
+    action: manage.remove,
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/templates/preview',
+    operationId: 'previewTemplate',
+    tag: 'Templates',
+    summary: 'Preview a template',
+    description:
+      'Renders a template without sending it. Identify the template by `id` or `slug`. Missing variables and size limits return the same errors as a send. `warnings` lists braces of other template languages, which are sent as text.',
+    access: byKey('read:templates'),
+    body: PreviewTemplate,
+    bounds: { values: maxVariableValues + 100 },
+    responses: { 200: { schema: TemplatePreview, description: 'The rendered template.' } },
+    errors: ['NOT_FOUND', 'TEMPLATE_TENANT_SCOPED', 'TEMPLATE_MISSING_VARIABLES'],
+    handle: async ({ caller, body }) => {
+      const row = await manage.getNamed(caller, body)
+      return ok(shownPreview(row, render.preview(row, body.variables)))
+    },
+  }),
+]

@@ -1,0 +1,107 @@
+/** What members do with orgs: create, look at, change. */
+import { assertOpenTo } from '../../customers/accounts/sso-enforcement.ts'
+import type { Actor, Audit, UserActor } from '../../journal/audit/append.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
+import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
+import { Failure } from '../../platform/ground/errors.ts'
+import { dayMs } from '../../platform/ground/units.ts'
+import type { Limiter } from '../../platform/limits/limiter.ts'
+import { createOwnedOrg } from '../signin/new-org.ts'
+import { lockAsOwner, spend } from './change-team.ts'
+import type { CreateOwnOrg } from './shapes.ts'
+import {
+  findOrgSettings,
+  findOwnOrg,
+  findSlugHolder,
+  listOwnOrgs,
+  type OwnOrgRow,
+  setOrgSettings,
+} from './store/own-org-rows.ts'
+import { setFirstDefaultOrg } from './store/team-rows.ts'
+
+/**
+ * A new org with its first owner, the owner pointer and the default project, in the transaction of the caller. A user
+ * without a default org gets this one.
+ */
+export type BeginOrg = (
+  tx: Tx,
+  actor: Actor,
+  input: { name: string; slug?: string | undefined; userId: string },
+) => Promise<{ id: string }>
+
+export const makeBeginOrg =
+  ({ clock, audit }: { clock: Clock; audit: Audit }): BeginOrg =>
+  async (tx, actor, { name, slug: chosen, userId }) => {
+    const at = clock.now()
+    const { id, slug } = await createOwnedOrg(tx, { name, slug: chosen, userId, at })
+    await tx.change(setFirstDefaultOrg, { orgId: id, userId, at })
+    const metadata = { name, slug }
+    await audit(tx, { orgId: id, actor, action: 'org.created', resourceType: 'org', resourceId: id, metadata })
+    return { id }
+  }
+
+const perDay = 10
+
+export interface ManageOrgs {
+  list(userId: string, page: PageAsked): Promise<OwnOrgRow[]>
+  /** An org that the user may switch to in this session. */
+  open(orgId: string, session: { userId: string; sessionId: string }): Promise<OwnOrgRow>
+  /** The org as this member sees it. An org that the user does not belong to is not found. */
+  get(orgId: string, userId: string): Promise<OwnOrgRow>
+  create(actor: UserActor, given: CreateOwnOrg): Promise<OwnOrgRow>
+  change(
+    orgId: string,
+    actor: UserActor,
+    patch: { name?: string | undefined; sms_quiet_hours?: boolean | undefined },
+  ): Promise<OwnOrgRow>
+}
+
+type Needs = { db: Db; clock: Clock; audit: Audit; limiter: Limiter | undefined; beginOrg: BeginOrg }
+
+export const makeManageOrgs = ({ db, clock, audit, limiter, beginOrg }: Needs): ManageOrgs => {
+  const get = async (from: Pick<Db, 'row'>, orgId: string, userId: string): Promise<OwnOrgRow> => {
+    const org = await from.row(findOwnOrg, { orgId, userId })
+    if (!org) throw new Failure('NOT_FOUND')
+    return org
+  }
+
+  return {
+    list: (userId, page) => db.rows(listOwnOrgs, { userId, ...keysetOf(page) }),
+
+    open: async (orgId, session) => {
+      const org = await get(db, orgId, session.userId)
+      await assertOpenTo(db, session, org.id)
+      return org
+    },
+
+    get: (orgId, userId) => get(db, orgId, userId),
+
+    create: async (actor, { name, slug }) => {
+      const { userId } = actor
+      // Before the limit of a day is spent.
+      if (slug !== undefined && (await db.row(findSlugHolder, { slug }))) throw new Failure('ORG_SLUG_TAKEN')
+      const bucket = { name: `{${userId}}:orgs`, limit: perDay, windowMs: dayMs }
+      await spend({ limiter, clock }, bucket, 'You can create at most 10 organisations per day. Try again later.')
+      return db.tx(async (tx) => get(tx, (await beginOrg(tx, actor, { name, slug, userId })).id, userId))
+    },
+
+    change: (orgId, actor, patch) =>
+      db.tx(async (tx) => {
+        await lockAsOwner(tx, orgId, actor)
+        const old = await tx.row(findOrgSettings, { orgId })
+        if (!old) throw new Failure('NOT_FOUND')
+        const next = {
+          name: patch.name ?? old.name,
+          sms_quiet_hours: patch.sms_quiet_hours ?? old.sms_quiet_hours,
+        }
+        if (next.name !== old.name || next.sms_quiet_hours !== old.sms_quiet_hours) {
+          const { name, sms_quiet_hours: smsQuietHours } = next
+          await tx.change(setOrgSettings, { orgId, name, smsQuietHours, at: clock.now() })
+          const metadata = { old, new: next }
+          await audit(tx, { orgId, actor, action: 'org.updated', resourceType: 'org', resourceId: orgId, metadata })
+        }
+        return get(tx, orgId, actor.userId)
+      }),
+  }
+}
