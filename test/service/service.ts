@@ -14,6 +14,7 @@ import type { Environment } from '../../src/platform/ground/scope.ts'
 import { newDkimKey } from '../../src/senders/domains/dkim-key.ts'
 import { cheapHash } from './cheap-password.ts'
 import { makeTestDatabase, type TestDatabase } from './database.ts'
+import { sharedOr } from './shared-service.ts'
 
 export type Reply = {
   status: number
@@ -202,17 +203,13 @@ export const startTestService = async (options: ServiceOptions = {}): Promise<Te
   }
 }
 
-let shared: Promise<TestService> | undefined
-
 /**
  * The default service that the files of a worker share, because starting one takes longer than most tests. A file that
  * uses it makes orgs of its own, does not move the clock, and does not look at the rows of other orgs. The service ends
  * with the worker, and nobody stops it.
  */
-export const sharedTestService = (): Promise<TestService> => {
-  shared ??= makeTestDatabase('shared').then((database) => startTestService({ database }))
-  return shared
-}
+export const sharedTestService = (): Promise<TestService> =>
+  sharedOr(async () => startTestService({ database: await makeTestDatabase('shared') }))
 
 /** Like `startTestService`, but the service stops when the current test ends. */
 export const testService = async (options: ServiceOptions = {}): Promise<TestService> => {
