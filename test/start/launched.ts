@@ -37,7 +37,7 @@ export const run = (command: string, args: string[], options: SpawnOptions = {})
 
 export type Run = ReturnType<typeof run>
 
-export const until = async <T>(what: string, found: () => T | Promise<T>, ms = 20_000): Promise<NonNullable<T>> => {
+export const until = async <T>(what: string, found: () => T | Promise<T>, ms = 100_000): Promise<NonNullable<T>> => {
   for (const end = performance.now() + ms; ; ) {
     const value = await found()
     if (value) return value

@@ -160,6 +160,27 @@ describe.concurrent('The launcher', { timeout: 30_000 }, () => {
     ])
   })
 
+  test('removes what interrupted builds have left, and nothing that a running build may still need', async () => {
+    const root = await makePackage()
+    const [abandoned, running] = ['.draft-web-abandoned', '.draft-web-running'].map((name) => join(root, 'dist', name))
+    for (const folder of [abandoned, running] as string[]) await mkdir(join(folder, 'assets'), { recursive: true })
+    const hourAgo = new Date(Date.now() - 3_600_000)
+    await utimes(abandoned as string, hourAgo, hourAgo)
+    await endsWith(root, 3)
+    expect((await readdir(join(root, 'dist'))).filter((name) => name.startsWith('.draft'))).toEqual([
+      '.draft-web-running',
+    ])
+  })
+
+  test('builds a bundle of ASCII characters that means the same', async () => {
+    const root = await makePackage()
+    const main = '//! Wärting “quotes”\nconsole.log("é€😀", /^[é€]$/.test("€"), /^😀$/u.test("😀"))'
+    await writeFile(join(root, 'src', 'main.ts'), main)
+    const launched = launch(root, ['end'])
+    expect([await launched.ended(), launched.output()]).toEqual([0, 'é€😀 true true\n'])
+    expect(await bundleOf(root)).toMatch(/^\p{ASCII}+$/u)
+  })
+
   test('reports the invalid source file and keeps the previous bundle', async () => {
     const root = await makePackage()
     await endsWith(root, 3)
