@@ -33,10 +33,6 @@ const readSource = (file: string): Source => {
   return { file, body, types, imports }
 }
 
-/** The texts of `'a' | 'b'`. */
-const textsOf = (type: Node): string[] =>
-  (type.type === 'TSUnionType' ? (type.types as Node[]) : [type]).map((one) => (one.literal as Node).value as string)
-
 const camel = (name: string): string => name.replace(/_([a-z0-9])/g, (_, next: string) => next.toUpperCase())
 
 /** The columns in `const name = columns({ … })`. */
@@ -51,6 +47,17 @@ const columnsNamed = (name: string, source: Source): string[] => {
   return found
 }
 
+/** The names in `'a' | 'b'`, `keyof Row`, `Exclude<keyof Row, 'a'>`, or a name for one of these. */
+const namesIn = (type: Node, source: Source): string[] => {
+  if (type.type === 'TSUnionType') return (type.types as Node[]).flatMap((one) => namesIn(one, source))
+  if (type.type === 'TSLiteralType') return [(type.literal as Node).value as string]
+  if (type.type === 'TSTypeOperator') return membersOf(type.typeAnnotation as Node, source)
+  const name = (type.typeName as Node).name as string
+  if (name !== 'Exclude') return namesIn(source.types.get(name) as Node, source)
+  const [all, without] = (type.typeArguments as Node).params as [Node, Node]
+  return namesIn(all, source).filter((one) => !namesIn(without, source).includes(one))
+}
+
 /** The members of an object type: a literal, an intersection, or a name for either in this file or an imported one. */
 const membersOf = (type: Node, source: Source): string[] => {
   if (type.type === 'TSTypeLiteral') {
@@ -61,8 +68,9 @@ const membersOf = (type: Node, source: Source): string[] => {
   const name = (type.typeName as Node).name as string
   if (name === 'NoParams') return []
   const [whole, names] = ((type.typeArguments as Node | null)?.params ?? []) as [Node, Node]
-  if (name === 'Omit') return membersOf(whole, source).filter((member) => !textsOf(names).includes(member))
-  if (name === 'Given') return textsOf(names).map(camel)
+  if (name === 'Omit') return membersOf(whole, source).filter((member) => !namesIn(names, source).includes(member))
+  if (name === 'Given') return namesIn(names, source).map(camel)
+  if (name === 'Lists') return membersOf(whole, source)
   if (name === 'RowOf') return columnsNamed((whole.exprName as Node).name as string, source)
   const alias = source.types.get(name)
   if (alias) return membersOf(alias, source)
