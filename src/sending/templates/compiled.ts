@@ -33,22 +33,16 @@ export const compileParts = ({ channel, subject, html, text }: TemplateRow): Tem
 const weightOf = ({ subject, html, text }: TemplateParts): number =>
   [subject, html, text].reduce((sum, part) => sum + (part?.weight ?? 0), 0)
 
-export interface CompiledTemplates {
-  /** The compiled parts, if they are still in the cache. */
-  cached(id: string, version: number): TemplateParts | undefined
-  of(row: TemplateRow): TemplateParts
-}
-
 /** In characters, roughly. Enough for about 10,000 typical templates, or 36 of the largest possible ones. */
 const defaultCapacity = 50_000_000
 
 /** An id and a version identify immutable content, so entries never become stale. Evicts the least recently used. */
-export const makeCompiledTemplates = (capacity = defaultCapacity): CompiledTemplates => {
+export const makeCompiledTemplates = (capacity = defaultCapacity) => {
   const entries = new Map<string, { parts: TemplateParts; weight: number }>()
   let total = 0
   const keyOf = (id: string, version: number) => `${id}:${version}`
 
-  const cached: CompiledTemplates['cached'] = (id, version) => {
+  const cached = (id: string, version: number): TemplateParts | undefined => {
     const key = keyOf(id, version)
     const entry = entries.get(key)
     if (!entry) return undefined
@@ -59,7 +53,7 @@ export const makeCompiledTemplates = (capacity = defaultCapacity): CompiledTempl
 
   return {
     cached,
-    of: (row) => {
+    of: (row: TemplateRow): TemplateParts => {
       const known = cached(row.id, row.version)
       if (known) return known
       const parts = compileParts(row)

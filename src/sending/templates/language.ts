@@ -28,9 +28,7 @@ export class CapFault extends Error {
 export type TemplateVariables = Record<string, unknown>
 
 export type CompiledTemplate = {
-  /** The variables that a render needs. */
   required: readonly string[]
-  /** The required variables that are not supplied. */
   missing(variables: TemplateVariables): string[]
   render(variables: TemplateVariables): string
   /** Whether it shows the unsubscribe link outside of every block. */
@@ -51,13 +49,13 @@ type Frame = {
   below: Frame | null
 }
 
-const isObject = (value: unknown): value is TemplateVariables =>
+export const isVariables = (value: unknown): value is TemplateVariables =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const walk = (start: unknown, path: readonly string[]): unknown => {
   let value = start
   for (const key of path) {
-    if (!isObject(value) || !Object.hasOwn(value, key)) return undefined
+    if (!isVariables(value) || !Object.hasOwn(value, key)) return undefined
     value = value[key]
   }
   return value
@@ -76,7 +74,6 @@ export const escapeHtml = (text: string): string =>
 
 const isTruthy = (value: unknown): boolean => (Array.isArray(value) ? value.length > 0 : Boolean(value))
 
-/** The state of one render. */
 class Rendering {
   readonly #steps: readonly Step[]
   readonly #html: boolean
@@ -200,7 +197,7 @@ class Rendering {
     }
     if (++this.#iterations > caps.iterations) throw new CapFault('iterations')
     frame.item = frame.items[frame.index]
-    frame.own = isObject(frame.item) ? frame.item : null
+    frame.own = isVariables(frame.item) ? frame.item : null
     return true
   }
 }
@@ -209,7 +206,6 @@ class Rendering {
 const stepWeight = 100
 
 export type CompileOptions = {
-  /** Escapes values for HTML. */
   html: boolean
   /** Replaces the `{{unsubscribe_url}}` tag. By default the tag stays. */
   link?: string

@@ -7,8 +7,8 @@ import type { Clock } from '../../platform/ground/clock.ts'
 import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
 import { Failure, invalid } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
-import type { Scope } from '../../platform/ground/scope.ts'
-import { assertOwnEnvironment } from '../../platform/ground/scope.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
+import { assertOwnEnvironment, type Scope } from '../../platform/ground/scope.ts'
 import { findBySlug } from './find-by-slug.ts'
 import { type CreateTemplate, contentFault, type PatchTemplate } from './shapes.ts'
 import {
@@ -25,19 +25,6 @@ import {
 
 type Filters = { channel: Channel | null }
 
-export interface ManageTemplates {
-  create(scope: Scope, actor: Actor, body: CreateTemplate): Promise<TemplateRow>
-  /** The templates that a tenant can use, its own and the org's. Without a tenant, those of the whole org. */
-  list(of: Pick<Scope, 'orgId' | 'tenantId'>, filters: Filters, page: PageAsked): Promise<TemplateRow[]>
-  /** The templates that belong to the tenant itself. */
-  listOwn(of: { orgId: string; tenantId: string }, filters: Filters, page: PageAsked): Promise<TemplateRow[]>
-  get(scope: Scope, id: string): Promise<TemplateRow>
-  /** By its id or its slug. */
-  getNamed(scope: Scope, name: { id?: string | undefined; slug?: string | undefined }): Promise<TemplateRow>
-  patch(scope: Scope, actor: Actor, id: string, body: PatchTemplate): Promise<TemplateRow>
-  remove(scope: Scope, actor: Actor, id: string): Promise<void>
-}
-
 /** A tenant can read its own templates and the org's. */
 const isVisible = ({ tenantId }: Scope, row: TemplateRow): boolean =>
   tenantId === null || row.tenant_id === null || row.tenant_id === tenantId
@@ -49,35 +36,25 @@ const assertMayChange = (scope: Scope, row: TemplateRow): void => {
 }
 
 /** The template after the change. Fields that the body omits stay unchanged. */
-export const contentAfter = (row: TemplateRow, body: PatchTemplate): TemplateRow => ({
+export const contentAfter = (row: TemplateRow, { slug, subject, html, text }: PatchTemplate): TemplateRow => ({
   ...row,
-  slug: body.slug ?? row.slug,
-  subject: body.subject === undefined ? row.subject : body.subject,
-  html: body.html === undefined ? row.html : body.html,
-  text: body.text === undefined ? row.text : body.text,
+  slug: slug ?? row.slug,
+  subject: subject === undefined ? row.subject : subject,
+  html: html === undefined ? row.html : html,
+  text: text === undefined ? row.text : text,
 })
-
-type AuditedChange = { scope: Scope; actor: Actor; action: Action; row: TemplateRow }
 
 type Needs = { db: Db; clock: Clock; audit: Audit; forget: (orgId: string) => void }
 
-export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): ManageTemplates => {
-  const auditChange = (tx: Tx, { scope, actor, action, row }: AuditedChange) => {
+export const makeManageTemplates = ({ db, clock, audit, forget }: Needs) => {
+  const auditChange = (tx: Tx, entry: { orgId: string; actor: Actor; action: Action }, row: TemplateRow) => {
     const { id, slug, channel } = row
-    return audit(tx, {
-      orgId: scope.orgId,
-      actor,
-      action,
-      resourceType: 'template',
-      resourceId: id,
-      metadata: { slug, channel },
-    })
+    return audit(tx, { ...entry, resourceType: 'template', resourceId: id, metadata: { slug, channel } })
   }
 
   /** The lock lasts until the change commits, so that concurrent changes of different fields both survive. */
   const lockOwn = async (tx: Tx, scope: Scope, id: string): Promise<TemplateRow> => {
-    const row = await tx.row(lockTemplate, { orgId: scope.orgId, id })
-    if (!row) throw new Failure('NOT_FOUND')
+    const row = await orNotFound(tx.row(lockTemplate, { orgId: scope.orgId, id }))
     assertMayChange(scope, row)
     return row
   }
@@ -96,63 +73,40 @@ export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): Manage
   }
 
   return {
-    list: ({ orgId, tenantId }, filters, page) => {
+    /** The templates that a tenant can use, its own and the org's. Without a tenant, those of the whole org. */
+    list: ({ orgId, tenantId }: Pick<Scope, 'orgId' | 'tenantId'>, filters: Filters, page: PageAsked) => {
       const given = { orgId, ...filters, ...keysetOf(page) }
       return tenantId === null ? db.rows(listTemplates, given) : db.rows(listTenantTemplates, { ...given, tenantId })
     },
-
-    listOwn: (of, filters, page) => db.rows(listOnlyTenantTemplates, { ...of, ...filters, ...keysetOf(page) }),
-
+    /** The templates that belong to the tenant itself. */
+    listOwn: (of: { orgId: string; tenantId: string }, filters: Filters, page: PageAsked): Promise<TemplateRow[]> =>
+      db.rows(listOnlyTenantTemplates, { ...of, ...filters, ...keysetOf(page) }),
     get,
-
-    create: (scope, actor, body) =>
+    create: (scope: Scope, actor: Actor, body: CreateTemplate): Promise<TemplateRow> =>
       change(scope, async (tx) => {
         const at = clock.now()
         const { orgId, tenantId, environment } = scope
         const { slug, channel, subject = null, html = null, text = null } = body
         const id = newId('template', at.getTime())
-        const row = await tx.row(insertTemplate, {
-          orgId,
-          id,
-          tenantId,
-          channel,
-          slug,
-          subject,
-          html,
-          text,
-          environment,
-          at,
-        })
+        const content = { slug, channel, subject, html, text }
+        const row = await tx.row(insertTemplate, { orgId, id, tenantId, environment, at, ...content })
         if (!row) throw new Failure('TEMPLATE_SLUG_TAKEN')
-        await auditChange(tx, { scope, actor, action: 'template.created', row })
+        await auditChange(tx, { orgId, actor, action: 'template.created' }, row)
         return row
       }),
-
-    getNamed: async (scope, { id, slug = '' }) => {
-      if (id !== undefined) return get(scope, id)
-      const row = await findBySlug(db, scope, slug)
-      if (!row) throw new Failure('NOT_FOUND')
-      return row
-    },
-
-    patch: async (scope, actor, id, body) => {
+    getNamed: (scope: Scope, { id, slug = '' }: { id?: string | undefined; slug?: string | undefined }) =>
+      id === undefined ? orNotFound(findBySlug(db, scope, slug)) : get(scope, id),
+    patch: async (scope: Scope, actor: Actor, id: string, body: PatchTemplate): Promise<TemplateRow> => {
+      const { orgId } = scope
       try {
         return await change(scope, async (tx) => {
           const before = await lockOwn(tx, scope, id)
           const { channel, slug, subject, html, text } = contentAfter(before, body)
           const fault = contentFault({ channel, subject, html, text })
           if (fault) throw invalid(fault.path, 'custom', fault.message)
-          const row = await tx.row(updateTemplate, {
-            orgId: scope.orgId,
-            id,
-            slug,
-            subject,
-            html,
-            text,
-            at: clock.now(),
-          })
-          if (!row) throw new Failure('NOT_FOUND')
-          await auditChange(tx, { scope, actor, action: 'template.updated', row })
+          const content = { slug, subject, html, text }
+          const row = await orNotFound(tx.row(updateTemplate, { orgId, id, ...content, at: clock.now() }))
+          await auditChange(tx, { orgId, actor, action: 'template.updated' }, row)
           return row
         })
       } catch (error) {
@@ -160,12 +114,14 @@ export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): Manage
         throw error
       }
     },
-
-    remove: (scope, actor, id) =>
+    remove: (scope: Scope, actor: Actor, id: string): Promise<void> =>
       change(scope, async (tx) => {
+        const { orgId } = scope
         const row = await lockOwn(tx, scope, id)
-        await tx.change(deleteTemplate, { orgId: scope.orgId, id })
-        await auditChange(tx, { scope, actor, action: 'template.removed', row })
+        await tx.change(deleteTemplate, { orgId, id })
+        await auditChange(tx, { orgId, actor, action: 'template.removed' }, row)
       }),
   }
 }
+
+export type ManageTemplates = ReturnType<typeof makeManageTemplates>

@@ -4,19 +4,7 @@ import { type CompiledTemplate, compile, type TemplateVariables } from './langua
 import { unsubscribeName } from './parse.ts'
 import { assertContent, onOneLine, type Rendered, renderPart } from './render-parts.ts'
 
-export interface OpenTemplate {
-  /**
-   * The names that the template needs and the variables do not supply. Every subject counts, whichever one a recipient
-   * gets. Text messages have no unsubscribe link, so its name is never supplied.
-   */
-  missing(variables: TemplateVariables): string[]
-  /** Names that are not supplied render empty. Rejects content that exceeds a cap. */
-  render(variables: TemplateVariables, subject: number): Rendered
-  /** Every subject that a recipient can get. */
-  subjects(variables: TemplateVariables): string[]
-}
-
-export const openTemplate = (parts: TemplateParts, subjects: readonly string[]): OpenTemplate => {
+export const openTemplate = (parts: TemplateParts, subjects: readonly string[]) => {
   const { channel, html, text } = parts
   const own: (CompiledTemplate | null)[] =
     subjects.length === 0 || channel === 'sms'
@@ -34,8 +22,16 @@ export const openTemplate = (parts: TemplateParts, subjects: readonly string[]):
   }
 
   return {
-    missing: (variables) => [...all.flatMap((part) => part.missing(variables)), ...unsupplied],
-    render: (variables, subject) => {
+    /**
+     * The names that the template needs and the variables do not supply. Every subject counts, whichever one a recipient
+     * gets. Text messages have no unsubscribe link, so its name is never supplied.
+     */
+    missing: (variables: TemplateVariables): string[] => [
+      ...all.flatMap((part) => part.missing(variables)),
+      ...unsupplied,
+    ],
+    /** Names that are not supplied render empty. Rejects content that exceeds a cap. */
+    render: (variables: TemplateVariables, subject: number): Rendered => {
       const filled: Rendered = {
         subject: subjectOf(own[subject % own.length], variables),
         html: rendered(html, variables),
@@ -45,6 +41,9 @@ export const openTemplate = (parts: TemplateParts, subjects: readonly string[]):
       if (channel === 'email') return filled
       return { ...filled, text: filled.text?.replaceAll(linkMark, () => '') ?? null }
     },
-    subjects: (variables) => own.map((part) => subjectOf(part, variables) ?? ''),
+    /** Every subject that a recipient can get. */
+    subjects: (variables: TemplateVariables): string[] => own.map((part) => subjectOf(part, variables) ?? ''),
   }
 }
+
+export type OpenTemplate = ReturnType<typeof openTemplate>

@@ -12,23 +12,8 @@ import { unsubscribeTag } from './parse.ts'
 import { assertContent, type GivenContent, type Rendered, renderParts } from './render-parts.ts'
 import type { TemplateRow } from './store.ts'
 
-export type RenderRequest = { slug: string; channel: Channel; variables: TemplateVariables; given: GivenContent }
-
-/** @property subjects Replace the subject of the template. */
-export type OpenRequest = { slug: string; channel: Channel; subjects: readonly string[] }
-
-export interface RenderTemplates {
-  /** Rejects an unknown slug, missing variables and content that exceeds a cap. The caller validates the variables. */
-  render(scope: Scope, request: RenderRequest): Promise<Rendered>
-  /** Renders the template alone. The unsubscribe link is shown as its tag. */
-  preview(row: TemplateRow, variables: TemplateVariables): Rendered
-  /** The same for content that is not saved, which must not get into the cache of the version. */
-  previewUnsaved(row: TemplateRow, variables: TemplateVariables): Rendered
-  /** Finds the template of many sends. Rejects an unknown slug and a template of the other channel. */
-  open(scope: Scope, request: OpenRequest): Promise<OpenTemplate>
-  forgetOrg(orgId: string): void
-  forgetAll(): void
-}
+type Named = { slug: string; channel: Channel }
+export type RenderRequest = Named & { variables: TemplateVariables; given: GivenContent }
 
 const withTag = (text: string | null): string | null => text?.replaceAll(linkMark, unsubscribeTag) ?? null
 
@@ -37,9 +22,7 @@ const previewParts = (parts: TemplateParts, variables: TemplateVariables): Rende
   return { ...rendered, html: withTag(rendered.html), text: withTag(rendered.text) }
 }
 
-type Needs = { db: Db; trusted: () => boolean }
-
-export const makeRenderTemplates = ({ db, trusted }: Needs): RenderTemplates => {
+export const makeRenderTemplates = ({ db, trusted }: { db: Db; trusted: () => boolean }) => {
   // Maps a slug to an id and a version. The content itself is cached separately, by size, because it can be large.
   const versions = makeShortCache<{ id: string; version: number }>({ trusted })
   const compiled = makeCompiledTemplates()
@@ -56,23 +39,33 @@ export const makeRenderTemplates = ({ db, trusted }: Needs): RenderTemplates => 
     return compiled.of(row)
   }
 
-  const partsFor = async (scope: Scope, slug: string, channel: Channel): Promise<TemplateParts> => {
+  const partsFor = async (scope: Scope, { slug, channel }: Named): Promise<TemplateParts> => {
     const parts = await partsOf(scope, slug)
     if (parts.channel !== channel) throw invalid(['template'], 'custom', `Must be a template for ${channel}.`)
     return parts
   }
 
   return {
-    render: async (scope, { slug, channel, variables, given }) => {
-      const rendered = renderParts(await partsFor(scope, slug, channel), variables, given)
-      assertContent(channel, rendered)
+    /** Rejects an unknown slug, missing variables and content that exceeds a cap. The caller validates the variables. */
+    render: async (scope: Scope, request: RenderRequest): Promise<Rendered> => {
+      const rendered = renderParts(await partsFor(scope, request), request.variables, request.given)
+      assertContent(request.channel, rendered)
       // No link is filled into a text message, so the tag stays in it.
-      return channel === 'sms' ? { ...rendered, text: withTag(rendered.text) } : rendered
+      return request.channel === 'sms' ? { ...rendered, text: withTag(rendered.text) } : rendered
     },
-    open: async (scope, { slug, channel, subjects }) => openTemplate(await partsFor(scope, slug, channel), subjects),
-    preview: (row, variables) => previewParts(compiled.of(row), variables),
-    previewUnsaved: (row, variables) => previewParts(compileParts(row), variables),
+    /**
+     * Finds the template of many sends. Rejects an unknown slug and a template of the other channel. `subjects` replace
+     * the subject of the template.
+     */
+    open: async (scope: Scope, request: Named & { subjects: readonly string[] }): Promise<OpenTemplate> =>
+      openTemplate(await partsFor(scope, request), request.subjects),
+    /** Renders the template alone. The unsubscribe link is shown as its tag. */
+    preview: (row: TemplateRow, variables: TemplateVariables) => previewParts(compiled.of(row), variables),
+    /** The same for content that is not saved, which must not get into the cache of the version. */
+    previewUnsaved: (row: TemplateRow, variables: TemplateVariables) => previewParts(compileParts(row), variables),
     forgetOrg: versions.forgetOrg,
     forgetAll: versions.clear,
   }
 }
+
+export type RenderTemplates = ReturnType<typeof makeRenderTemplates>

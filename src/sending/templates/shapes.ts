@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { type Channel, channels } from '../../platform/ground/channel.ts'
 import { eachRefused, refusing, tenantByHeader } from '../../platform/ground/refused-fields.ts'
 import { VariablesShape, variablesText } from './variables.ts'
-import { maxWarnings, warningCodes } from './warnings.ts'
 
 const slug = z
   .string()
@@ -31,12 +30,9 @@ const parts = {
 }
 
 /** The content that the channel requires and the template lacks; undefined when nothing is missing. */
-export const contentFault = (template: {
-  channel: Channel
-  subject?: string | null | undefined
-  html?: string | null | undefined
-  text?: string | null | undefined
-}): { path: [string]; message: string } | undefined => {
+export const contentFault = (
+  template: { channel: Channel } & { [Name in 'subject' | 'html' | 'text']?: string | null | undefined },
+): { path: [string]; message: string } | undefined => {
   if (template.channel === 'sms') {
     return template.text ? undefined : { path: ['text'], message: 'An SMS template needs text.' }
   }
@@ -68,6 +64,8 @@ export const PatchTemplate = z
   .meta({ id: 'PatchTemplate', examples: [{ subject: 'Welcome to Acme, {{name}}', text: 'Hello {{name}}' }] })
 export type PatchTemplate = z.output<typeof PatchTemplate>
 
+const exampleNamed = { id: 'tpl_01k5w3v8q6e9rbx2t7m4n0c1yz', slug: 'welcome', channel: 'email' }
+
 export const Template = z
   .strictObject({
     id: z.string().describe('The id of the template, such as `tpl_…`.'),
@@ -87,9 +85,7 @@ export const Template = z
     id: 'Template',
     examples: [
       {
-        id: 'tpl_01k5w3v8q6e9rbx2t7m4n0c1yz',
-        slug: 'welcome',
-        channel: 'email',
+        ...exampleNamed,
         subject: 'Welcome, {{name}}',
         html: '<p>Hello {{name}}</p>',
         text: null,
@@ -117,15 +113,21 @@ export const PreviewTemplate = refusing(
 )
 export type PreviewTemplate = z.output<typeof PreviewTemplate>
 
+/** The first ones of a template. More do not help its author. */
+export const maxWarnings = 100
+
 const TemplateWarning = z
   .strictObject({
     field: z.enum(['subject', 'html', 'text']).describe('The part of the template that contains the braces.'),
     line: z.int().min(1).describe('The line of the part, starting at 1.'),
     column: z.int().min(1).meta({ description: 'The position in its line, in UTF-16 code units.' }),
-    code: z.enum(warningCodes).describe('What the braces look like.'),
+    code: z
+      .enum(['comment', 'else_if', 'parent_path', 'triple_braces', 'partial', 'misplaced_tag', 'not_a_tag'])
+      .describe('What the braces look like.'),
     message: z.string().meta({ description: 'What is wrong and what to write instead.' }),
   })
   .meta({ id: 'TemplateWarning' })
+export type TemplateWarning = z.output<typeof TemplateWarning>
 
 export const TemplatePreview = Template.pick({
   id: true,
@@ -143,15 +145,5 @@ export const TemplatePreview = Template.pick({
   })
   .meta({
     id: 'TemplatePreview',
-    examples: [
-      {
-        id: 'tpl_01k5w3v8q6e9rbx2t7m4n0c1yz',
-        slug: 'welcome',
-        channel: 'email',
-        subject: 'Welcome, Ada',
-        html: '<p>Hello Ada</p>',
-        text: null,
-        warnings: [],
-      },
-    ],
+    examples: [{ ...exampleNamed, subject: 'Welcome, Ada', html: '<p>Hello Ada</p>', text: null, warnings: [] }],
   })

@@ -1,4 +1,4 @@
-import { columns, number, oneOf, type RowOf, text, time } from '../../platform/db/columns.ts'
+import { columns, type Given, number, oneOf, type RowOf, text, time } from '../../platform/db/columns.ts'
 import { statement } from '../../platform/db/statement.ts'
 import type { Channel } from '../../platform/ground/channel.ts'
 import { type Keyset, newestPage } from '../../platform/ground/cursor.ts'
@@ -20,18 +20,11 @@ const templateColumns = columns({
 
 export type TemplateRow = RowOf<typeof templateColumns>
 
-type Content = { slug: string; subject: string | null; html: string | null; text: string | null }
+type Content = Given<TemplateRow, 'slug' | 'subject' | 'html' | 'text'> & { orgId: string; id: string; at: Date }
 
 /** Returns no row when the slug is taken. */
 export const insertTemplate = statement<
-  Content & {
-    orgId: string
-    id: string
-    tenantId: string | null
-    channel: Channel
-    environment: Environment
-    at: Date
-  },
+  Content & Given<TemplateRow, 'tenant_id' | 'channel'> & { environment: Environment },
   TemplateRow
 >(
   'templates.insert',
@@ -75,7 +68,6 @@ const pageOf = (owner: string): string =>
   `select ${templateColumns} from templates
    where org_id = :orgId ${owner} and (:channel::text is null or channel = :channel) ${newestPage}`
 
-/** All templates of the org, newest first. */
 export const listTemplates = statement<Page & { orgId: string }, TemplateRow>('templates.list', pageOf(''))
 
 /** Without the org's own templates, which the tenant can use too. */
@@ -96,7 +88,7 @@ export const listTenantTemplates = statement<Page & { orgId: string; tenantId: s
    limit :limit`,
 )
 
-export const updateTemplate = statement<Content & { orgId: string; id: string; at: Date }, TemplateRow>(
+export const updateTemplate = statement<Content, TemplateRow>(
   'templates.update',
   `update templates set slug = :slug, subject = :subject, html = :html, text = :text, version = version + 1,
      updated_at = :at

@@ -17,32 +17,19 @@ const faultIn = (value: unknown, depth: number): FieldError | undefined => {
     return fault('Must be a JSON value.')
   if (typeof value !== 'object' || value === null) return undefined
   if (depth === maxDepth) return fault(`Must not be nested more than ${maxDepth} levels deep.`)
-  if (Array.isArray(value)) {
-    for (let i = 0; i < value.length; i++) {
-      const found = faultIn(value[i], depth + 1)
-      if (found) return below(i, found)
-    }
-    return undefined
-  }
-  for (const key of Object.keys(value)) {
-    const found = faultIn((value as Record<string, unknown>)[key], depth + 1)
-    if (found) return below(key, found)
+  for (const part of Array.isArray(value) ? value.keys() : Object.keys(value)) {
+    const found = faultIn((value as Record<string | number, unknown>)[part], depth + 1)
+    if (found) return { ...found, path: [part, ...found.path] }
   }
   return undefined
 }
 
 const fault = (message: string): FieldError => ({ path: [], code: 'custom', message })
-const below = (part: string | number, found: FieldError): FieldError => ({
-  ...found,
-  path: [part, ...found.path],
-})
 
 /** The first error in the variables, with its path inside them. Undefined when they are valid. */
 export const variablesFault = (variables: Record<string, unknown>): FieldError | undefined => {
-  for (const key of Object.keys(variables)) {
-    const found = faultIn(variables[key], 0)
-    if (found) return below(key, found)
-  }
+  const found = faultIn(variables, -1)
+  if (found) return found
   // Only after the depth check, because a circular value cannot be serialized.
   if (Buffer.byteLength(JSON.stringify(variables)) <= maxBytes) return undefined
   return { path: [], code: 'too_big', message: `Must be at most ${maxBytes} bytes of JSON.` }

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { compile } from './language.ts'
+import { maxWarnings } from './shapes.ts'
 import type { TemplateRow } from './store.ts'
-import { maxWarnings, warningsOf } from './warnings.ts'
+import { warningsOf } from './warnings.ts'
 
 const inText = (text: string) =>
   warningsOf({ channel: 'sms', subject: '{{! unused }}', html: '{{! unused }}', text } as TemplateRow)

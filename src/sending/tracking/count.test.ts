@@ -3,8 +3,7 @@ import { startTestService, type TestService } from '../../../test/service/servic
 import type { Db } from '../../platform/db/pool.ts'
 import { statement } from '../../platform/db/statement.ts'
 import { newId, timeOfId } from '../../platform/ground/ids.ts'
-import { makeCountHits, maxHitsPerHour } from './count.ts'
-import { makeRecent } from './recent.ts'
+import { makeCountHits, makeRecent, maxHitsPerHour } from './count.ts'
 import type { MessageRef } from './tokens.ts'
 
 let t: TestService

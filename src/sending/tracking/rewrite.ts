@@ -17,7 +17,7 @@ export type ReadOptions = {
   clicks: boolean
   /** URLs that are never wrapped. One that ends in `/` covers everything below it. */
   keep: readonly string[]
-  /** Matches the places of the unsubscribe link. */
+  /** Matches the places of the unsubscribe link, if the mail has one. */
   unsubscribeTag: RegExp | null
   /** The beginning of every unsubscribe link. */
   unsubscribeFolder: string
@@ -57,11 +57,6 @@ export const maxFilledCharacters = 20_000_000
 export const tooManyCharacters = (): Failure =>
   new Failure('PAYLOAD_TOO_LARGE', {
     message: 'With its links filled in, html or text has more than 20,000,000 characters.',
-  })
-
-const tooManyLinks = (): Failure =>
-  new Failure('PAYLOAD_TOO_LARGE', {
-    message: 'The html has more than 100,000 links to track. Send fewer links, or turn off track_clicks.',
   })
 
 /** Longer texts wait for their turn before they start. */
@@ -124,7 +119,10 @@ const findTracked = async (source: string, { clicks, keep }: ReadOptions, slices
       number = numbers.size
       numbers.set(url, number)
     }
-    if (links.length === maxTrackedLinks) throw tooManyLinks()
+    if (links.length === maxTrackedLinks) {
+      const message = 'The html has more than 100,000 links to track. Send fewer links, or turn off track_clicks.'
+      throw new Failure('PAYLOAD_TOO_LARGE', { message })
+    }
     links.push({ ...href, value: url, number })
   }
   const onBodyEnd = (start: number): void => {

@@ -1,5 +1,18 @@
+import type { Lists } from '../../platform/db/lists.ts'
 import { statement } from '../../platform/db/statement.ts'
-import type { Environment } from '../../platform/ground/scope.ts'
+import type { UnsubscribeRef } from './tokens.ts'
+
+/** An open or a click of the message that was created then. */
+export type HitRow = {
+  orgId: string
+  messageId: string
+  createdAt: Date
+  kind: 'opened' | 'clicked'
+  mark: Buffer
+  url: string | null
+  address: string | null
+  id: string
+}
 
 /**
  * Counts opens and clicks, at most one an hour for each mark and `limit` an hour for each message. A counted one is
@@ -11,19 +24,7 @@ import type { Environment } from '../../platform/ground/scope.ts'
  * same order.
  */
 export const countHits = statement<
-  {
-    orgIds: string[]
-    messageIds: string[]
-    createdAt: Date[]
-    kinds: ('opened' | 'clicked')[]
-    marks: Buffer[]
-    urls: (string | null)[]
-    addresses: (string | null)[]
-    ids: string[]
-    now: Date
-    anHourAgo: Date
-    limit: number
-  },
+  Lists<HitRow> & { now: Date; anHourAgo: Date; limit: number },
   {
     id: string
     counted: boolean
@@ -37,8 +38,8 @@ export const countHits = statement<
   `with hits as (
      select h.org_id, h.message_id, h.kind, h.mark, h.url, h.address, h.id, m.tenant_id, m.environment, m.channel,
        k.at as marked_at, case when w.hits >= :limit then w.started_at end as full_since
-     from unnest(:orgIds::text[], :messageIds::text[], :createdAt::timestamptz[], :kinds::text[], :marks::bytea[],
-         :urls::text[], :addresses::text[], :ids::text[])
+     from unnest(:orgId::text[], :messageId::text[], :createdAt::timestamptz[], :kind::text[], :mark::bytea[],
+         :url::text[], :address::text[], :id::text[])
        as h (org_id, message_id, created_at, kind, mark, url, address, id)
      join messages m on m.org_id = h.org_id and m.id = h.message_id and m.created_at = h.created_at
        and case h.kind when 'opened' then m.track_opens else m.track_clicks end
@@ -136,10 +137,9 @@ export const lockRecipient = statement<{ recipient: string }, { held: unknown }>
   'select pg_advisory_xact_lock(hashtextextended(:recipient, 0)) as held',
 )
 
-export const findUnsubscribed = statement<
-  { orgId: string; messageId: string | null; tenantId: string | null; environment: Environment; recipient: string },
-  { id: string }
->(
+type Unsubscribed = Omit<UnsubscribeRef, 'address'> & { recipient: string }
+
+export const findUnsubscribed = statement<Unsubscribed, { id: string }>(
   'tracking.find_unsubscribed',
   `select id from message_events
    where org_id = :orgId and message_id is not distinct from :messageId and tenant_id is not distinct from :tenantId
@@ -147,15 +147,7 @@ export const findUnsubscribed = statement<
    limit 1`,
 )
 
-export const insertUnsubscribed = statement<{
-  orgId: string
-  id: string
-  at: Date
-  messageId: string | null
-  tenantId: string | null
-  environment: Environment
-  recipient: string
-}>(
+export const insertUnsubscribed = statement<Unsubscribed & { id: string; at: Date }>(
   'tracking.insert_unsubscribed',
   `insert into message_events (org_id, id, at, message_id, tenant_id, environment, channel, kind, recipient)
    values (:orgId, :id, :at, :messageId, :tenantId, :environment, 'email', 'unsubscribed', :recipient)`,

@@ -1,5 +1,6 @@
 /** Signed tokens of the links in mail. A token contains all the data that its link needs and never expires. */
-import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { derivedKey, type MasterKeys } from '../../platform/ground/derived-key.ts'
 import { type IdKind, isId, prefixes } from '../../platform/ground/ids.ts'
 import type { Environment } from '../../platform/ground/scope.ts'
 
@@ -20,12 +21,6 @@ export interface TokenKind<Ref> {
    * throws.
    */
   read(token: string): Ref | undefined
-}
-
-export type Tokens = {
-  open: TokenKind<MessageRef>
-  click: TokenKind<ClickRef>
-  unsubscribe: TokenKind<UnsubscribeRef>
 }
 
 const digits = '0123456789abcdefghjkmnpqrstvwxyz'
@@ -95,13 +90,14 @@ const packMessage = ({ orgId, messageId }: MessageRef): Buffer => {
   return lastPacked.bytes
 }
 
+const readMessage = (read: ReturnType<typeof reader>): MessageRef => {
+  return { orgId: read.id('org'), messageId: read.id('message') }
+}
+
 const messageForm: Form<MessageRef> = {
   purpose: 'open',
   pack: (message) => [packMessage(message)],
-  unpack: (payload) => {
-    const read = reader(payload)
-    return { orgId: read.id('org'), messageId: read.id('message') }
-  },
+  unpack: (payload) => readMessage(reader(payload)),
 }
 
 const clickForm: Form<ClickRef> = {
@@ -109,7 +105,7 @@ const clickForm: Form<ClickRef> = {
   pack: (click) => [packMessage(click), Buffer.from(click.url)],
   unpack: (payload) => {
     const read = reader(payload)
-    return { orgId: read.id('org'), messageId: read.id('message'), url: read.rest() }
+    return { ...readMessage(read), url: read.rest() }
   },
 }
 
@@ -147,13 +143,11 @@ const macBytes = 16
 /** Longer than any token that is signed here. A longer text is not decoded. */
 const longestToken = 8_192
 
-type Keys = { masterKey: Buffer; previous: Buffer[] }
-
-const makeKind = <Ref>({ masterKey, previous }: Keys, form: Form<Ref>): TokenKind<Ref> => {
+const makeKind = <Ref>({ masterKey, previous }: MasterKeys, form: Form<Ref>): TokenKind<Ref> => {
   // Each kind has its own key, so that a token is not valid as another kind. They are key objects, because importing a
   // key for every signature costs several times as much as the signature.
   const keys = [masterKey, ...previous].map((key) =>
-    createSecretKey(Buffer.from(hkdfSync('sha256', key, '', `tidings tracking ${form.purpose}`, 32))),
+    createSecretKey(derivedKey(key, `tidings tracking ${form.purpose}`)),
   )
   const mac = (key: KeyObject, payload: Buffer): Buffer =>
     createHmac('sha256', key).update(payload).digest().subarray(0, macBytes)
@@ -174,8 +168,10 @@ const makeKind = <Ref>({ masterKey, previous }: Keys, form: Form<Ref>): TokenKin
   }
 }
 
-export const makeTokens = (keys: Keys): Tokens => ({
+export const makeTokens = (keys: MasterKeys) => ({
   open: makeKind(keys, messageForm),
   click: makeKind(keys, clickForm),
   unsubscribe: makeKind(keys, unsubscribeForm),
 })
+
+export type Tokens = ReturnType<typeof makeTokens>

@@ -1,5 +1,4 @@
 /** Records unsubscribes of recipients, each once. */
-
 import type { AppendEvents } from '../../journal/events/append-events.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
@@ -13,66 +12,41 @@ import type { UnsubscribeRef } from './tokens.ts'
 export type UnsubscribeSource = 'one_click' | 'email_link'
 export type SubscriptionState = { orgName: string; unsubscribed: boolean }
 
-export interface Unsubscribe {
-  /** Undefined when the org no longer exists. */
-  subscriptionState(ref: UnsubscribeRef): Promise<SubscriptionState | undefined>
-  /** Whether anything was recorded. A repeated unsubscribe, or one for an erased tenant, changes nothing. */
-  take(ref: UnsubscribeRef, source: UnsubscribeSource): Promise<boolean>
-}
-
 type Needs = { db: Db; clock: Clock; suppress: Suppress; appendEvents: AppendEvents }
 
-export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs): Unsubscribe => {
-  const isFirstInTest = async (tx: Tx, ref: UnsubscribeRef): Promise<boolean> => {
-    const { orgId, messageId, tenantId, environment, address } = ref
-    return (
-      (await tx.row(findUnsubscribed, { orgId, messageId, tenantId, environment, recipient: address })) === undefined
-    )
-  }
-
+export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs) => {
   const isErased = async (tx: Tx, { orgId, tenantId }: UnsubscribeRef): Promise<boolean> =>
     tenantId !== null && (await tx.row(lockTenantRow, { orgId, tenantId }))?.erased === true
 
   /** Whether this is the first unsubscribe. A stronger suppression keeps its reason and stores the unsubscribe too. */
   const isNew = async (tx: Tx, ref: UnsubscribeRef, source: UnsubscribeSource): Promise<boolean> => {
     // The suppression list also applies to live mail, so a test unsubscribe is not added to it.
-    if (ref.environment === 'test') return isFirstInTest(tx, ref)
-    const { orgId, tenantId, address: value, messageId, environment } = ref
-    const { changed } = await suppress(tx, {
-      orgId,
-      tenantId,
-      channel: 'email',
-      value,
-      reason: 'unsubscribe',
-      source,
-      messageId,
-      environment,
-    })
-    return changed
+    const { address, ...sent } = ref
+    if (ref.environment === 'test') return !(await tx.row(findUnsubscribed, { ...sent, recipient: address }))
+    const cause = { channel: 'email', value: address, reason: 'unsubscribe', source } as const
+    return (await suppress(tx, { ...sent, ...cause })).changed
   }
 
   const record = async (tx: Tx, ref: UnsubscribeRef, source: UnsubscribeSource): Promise<void> => {
     const { orgId, tenantId, environment, address, messageId } = ref
-    const now = clock.now()
-    const id = newId('event', now.getTime())
-    await tx.change(insertUnsubscribed, { orgId, id, at: now, messageId, tenantId, environment, recipient: address })
+    const at = clock.now()
+    const id = newId('event', at.getTime())
+    await tx.change(insertUnsubscribed, { orgId, id, at, messageId, tenantId, environment, recipient: address })
     const data = { channel: 'email', recipient: address, message_id: messageId, source }
     await appendEvents(tx, { orgId, tenantId, environment, event: 'message.unsubscribed', data })
   }
 
   return {
-    subscriptionState: async (ref) => {
-      const row = await db.row(findSubscriptionState, {
-        orgId: ref.orgId,
-        tenantId: ref.tenantId,
-        address: comparable(ref.address),
-      })
+    /** Undefined when the org no longer exists. */
+    subscriptionState: async (ref: UnsubscribeRef): Promise<SubscriptionState | undefined> => {
+      const row = await db.row(findSubscriptionState, { ...ref, address: comparable(ref.address) })
       if (!row) return undefined
       // An erased tenant sends no more mail.
       const unsubscribed = row.tenant_erased || (row.unsubscribed && ref.environment === 'live')
       return { orgName: row.org_name, unsubscribed }
     },
-    take: (unsubscribeRef, source) =>
+    /** Whether anything was recorded. A repeated unsubscribe, or one for an erased tenant, changes nothing. */
+    take: (unsubscribeRef: UnsubscribeRef, source: UnsubscribeSource): Promise<boolean> =>
       db.tx(async (tx) => {
         const ref = { ...unsubscribeRef, address: comparable(unsubscribeRef.address) }
         await tx.row(lockRecipient, { recipient: `unsubscribe ${ref.orgId} ${ref.tenantId ?? ''} ${ref.address}` })
@@ -83,3 +57,5 @@ export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs): U
       }),
   }
 }
+
+export type Unsubscribe = ReturnType<typeof makeUnsubscribe>
