@@ -16,7 +16,7 @@ import { makeServiceDkim, signServiceMail } from '../../senders/domains/service-
 import { makeResolveDlt } from '../../senders/sms/resolve-dlt.ts'
 import { makeSmsSenders } from '../../senders/sms/sms-senders.ts'
 import { makeFollowJobs } from '../../sending/blasts/follow-jobs.ts'
-import { heldUntil } from '../../sending/blasts/hold-rows.ts'
+import { heldUntil } from '../../sending/blasts/quiet-hours.ts'
 import { plainReturnPath } from '../../sending/messages/email/email-draft.ts'
 import { makeReturnPathOf } from '../../sending/messages/email/return-path.ts'
 import { makeReturnTokens } from '../../sending/messages/email/return-token.ts'

@@ -6,13 +6,12 @@ import type { Db } from '../../platform/db/pool.ts'
 import { Failure, invalid } from '../../platform/ground/errors.ts'
 import { startSlices } from '../../platform/ground/event-loop-turns.ts'
 import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
-import type { BulkChannel, BulkSend } from '../messages/bulk-channel.ts'
+import type { BulkChannel, BulkSend } from '../messages/channel-adapter.ts'
 import type { Draft } from '../messages/draft.ts'
 import { scheduledRow } from '../messages/rows.ts'
-import type { TemplateVariables } from '../templates/language.ts'
+import { isVariables, type TemplateVariables } from '../templates/language.ts'
 import type { OpenTemplate } from '../templates/open-template.ts'
 import { missingVariables } from '../templates/render-parts.ts'
-import { variablesOf } from './contact-variables.ts'
 import { copyLine } from './copy-text.ts'
 import { makeMeasure, tooLarge } from './message-size.ts'
 import type { Slot } from './plan-slots.ts'
@@ -42,7 +41,7 @@ export function* slicesOfSlots(slots: readonly Slot[]): Generator<Slot[]> {
   if (slice.length > 0) yield slice
 }
 
-export type Composition = {
+type Composition = {
   channel: BulkChannel
   send: BulkSend
   template: OpenTemplate
@@ -56,21 +55,29 @@ export type Composition = {
 /** @property deferred How many of the rows quiet hours moved. */
 export type ComposedRows = { rows: number; deferred: number; bytes: number }
 
-export interface ComposeRows {
-  /** The lines of these recipients. A contact that was deleted meanwhile has none. */
-  lines(slots: readonly Slot[]): AsyncGenerator<string>
-  /** Throws what refuses the send, once all recipients were read. */
-  finish(): void
-  /** What the lines so far contain. */
-  counts(): ComposedRows
+const firstWord = (name: string | null): string | null => name?.trim().split(/\s+/, 1)[0] || null
+
+/** The variables of one recipient: its contact, then those of the request, then the contact's metadata. */
+const variablesOf = (
+  { id, name, email, phone, metadata }: ContactValues,
+  requested: TemplateVariables,
+): TemplateVariables => {
+  const fields = { name, first_name: firstWord(name), email, phone }
+  const contact = { id, ...fields }
+  const given = requested.contact
+  return {
+    ...fields,
+    ...requested,
+    // Only this key is merged. Any other key of the request replaces the contact's own.
+    contact: given === undefined ? contact : isVariables(given) ? { ...contact, ...given } : given,
+    ...metadata,
+  }
 }
 
-type Needs = { db: Db }
-
 export const makeComposeRows = (
-  { db }: Needs,
+  { db }: { db: Db },
   { channel, send, template, variables: requested, checksMissing, onMessage }: Composition,
-): ComposeRows => {
+) => {
   const measure = makeMeasure()
   const slices = startSlices()
   const rows: ComposedRows = { rows: 0, deferred: 0, bytes: 0 }
@@ -136,11 +143,11 @@ export const makeComposeRows = (
   }
 
   return {
-    lines: async function* (slots) {
+    /** The lines of these recipients. A contact that was deleted meanwhile has none. */
+    lines: async function* (slots: readonly Slot[]): AsyncGenerator<string> {
       const ids = slots.map(({ contactId }) => contactId)
-      const contacts = new Map(
-        (await db.rows(readContactValues, { orgId: send.by.orgId, ids })).map((row) => [row.id, row]),
-      )
+      const found = await db.rows(readContactValues, { orgId: send.by.orgId, ids })
+      const contacts = new Map(found.map((row) => [row.id, row]))
       let text = ''
       for (const slot of slots) {
         const contact = contacts.get(slot.contactId)
@@ -153,10 +160,11 @@ export const makeComposeRows = (
       }
       if (text !== '') yield text
     },
-    finish: () => {
+    /** Throws what refuses the send, once all recipients were read. */
+    finish: (): void => {
       if (unsupplied && unsupplied.size > 0) throw missingVariables(unsupplied)
       if (refusal) throw refusal
     },
-    counts: () => rows,
+    counts: (): ComposedRows => rows,
   }
 }

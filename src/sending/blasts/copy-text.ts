@@ -33,6 +33,5 @@ export type CopyTable = {
   absent: Readonly<Record<string, CopyValue>>
 }
 
-/** One line, with a field for each column. */
 export const copyLine = (row: Record<string, CopyValue>, { columns, json, absent }: CopyTable): string =>
   `${columns.map((column) => fieldOf(row[column] ?? absent[column], json.has(column))).join('\t')}\n`

@@ -1,5 +1,4 @@
 /** Creates the job of a send, and ends its scheduling. */
-
 import { settledUsage } from '../../customers/usage/lines.ts'
 import { settleUsage } from '../../customers/usage/store.ts'
 import type { Actor, Audit } from '../../journal/audit/append.ts'
@@ -10,11 +9,11 @@ import { envelope, Failure } from '../../platform/ground/errors.ts'
 import { iso } from '../../platform/ground/instant.ts'
 import { currentRequestId } from '../../platform/ground/request-context.ts'
 import type { Idempotency, IdempotencyClaim } from '../../platform/idempotency/claims.ts'
-import type { BulkSend } from '../messages/bulk-channel.ts'
+import type { BulkSend } from '../messages/channel-adapter.ts'
 import { jobCompleted } from './job-events.ts'
 import type { SlotPlan } from './plan-slots.ts'
 import type { AudienceSent, JobWinner, SendAudienceBody } from './shapes.ts'
-import { endScheduling, insertJob } from './store/job-rows.ts'
+import { endScheduling, insertJob, type JobRow } from './store/job-rows.ts'
 
 export type NewJob = {
   send: BulkSend
@@ -51,11 +50,11 @@ const winnerOf = ({ body, plan }: NewJob): JobWinner | null => {
 type Needs = { db: Db; clock: Clock; audit: Audit; appendEvents: AppendEvents; idempotency: Idempotency }
 
 export const makeCreateJob = ({ db, clock, audit, appendEvents, idempotency }: Needs) => {
-  const insert = async (tx: Tx, job: NewJob, completed: boolean): Promise<void> => {
+  const insert = async (tx: Tx, job: NewJob, completed: boolean): Promise<JobRow> => {
     const { send, body, plan } = job
     const { orgId, tenantId, environment, projectId, keyId } = send.by
     const winner = completed ? null : winnerOf(job)
-    const inserted = await tx.change(insertJob, {
+    const row = await tx.row(insertJob, {
       orgId,
       id: send.jobId,
       tenantId,
@@ -65,7 +64,7 @@ export const makeCreateJob = ({ db, clock, audit, appendEvents, idempotency }: N
       audienceId: job.audienceId,
       channel: body.channel,
       status: completed ? 'completed' : 'scheduling',
-      from: send.from,
+      fromAddress: send.from,
       template: send.template,
       total: job.total,
       suppressed: job.suppressed,
@@ -76,7 +75,7 @@ export const makeCreateJob = ({ db, clock, audit, appendEvents, idempotency }: N
       completedAt: completed ? clock.now() : null,
     })
     // The org was deleted meanwhile, and its keys with it.
-    if (inserted === 0) throw new Failure('UNAUTHORIZED')
+    if (!row) throw new Failure('UNAUTHORIZED')
     // The day's allowance of test messages stays used from here on.
     await tx.row(settleUsage, settledUsage([{ orgId, id: send.jobId }], []))
     await audit(tx, {
@@ -87,6 +86,7 @@ export const makeCreateJob = ({ db, clock, audit, appendEvents, idempotency }: N
       resourceId: job.audienceId,
       metadata: { job_id: send.jobId, channel: body.channel, count: job.rows, environment },
     })
+    return row
   }
 
   const recordAnswer = async (tx: Tx, { claim }: NewJob, sent: AudienceSent): Promise<void> => {
@@ -134,18 +134,8 @@ export const makeCreateJob = ({ db, clock, audit, appendEvents, idempotency }: N
     /** A job without messages is complete when it is created. */
     empty: (job: NewJob): Promise<void> =>
       db.tx(async (tx) => {
-        await insert(tx, job, true)
-        const { total, suppressed, send, body, audienceId } = job
-        const subject = {
-          org_id: send.by.orgId,
-          id: send.jobId,
-          tenant_id: send.by.tenantId,
-          environment: send.by.environment,
-          audience_id: audienceId,
-          channel: body.channel,
-        }
-        const counts = { total, suppressed, sent: 0, delivered: 0, failed: 0, canceled: 0 }
-        await appendEvents(tx, jobCompleted({ ...subject, ...counts }, clock.now()))
+        const row = await insert(tx, job, true)
+        await appendEvents(tx, jobCompleted({ ...row, sent: 0, delivered: 0, failed: 0, canceled: 0 }, clock.now()))
         await recordAnswer(tx, job, answerOf(job, 0, 0))
       }),
   }

@@ -1,5 +1,4 @@
 /** Follows jobs from their first message to their last, and fires each of their events once. */
-
 import type { AppendEvents } from '../../journal/events/append-events.ts'
 import type { Db } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
@@ -11,20 +10,11 @@ import { jobCompleted, jobStarted } from './job-events.ts'
 import { giveUpScheduling, listFinished, markCompleted, markStarted } from './store/job-progress.ts'
 import { dropWaiting } from './store/winner-rows.ts'
 
-export interface FollowJobs {
-  /** Called by the scheduler after it has sent messages of these jobs. */
-  onSent: OnSent
-  /** Chooses subjects that are due, ends jobs without messages left, and returns how many jobs it ended. */
-  pass(): Promise<number>
-}
-
 /** Jobs that this process knows to have started. Only saves statements, so it is simply emptied when it is full. */
 const mostRemembered = 10_000
 const atOnce = 100
 
-type Needs = { db: Db; clock: Clock; log: Log; appendEvents: AppendEvents }
-
-export const makeFollowJobs = (needs: Needs): FollowJobs => {
+export const makeFollowJobs = (needs: { db: Db; clock: Clock; log: Log; appendEvents: AppendEvents }) => {
   const { db, clock, log, appendEvents } = needs
   const chooseWinners = makeChooseWinner(needs)
   const started = new Set<string>()
@@ -52,14 +42,16 @@ export const makeFollowJobs = (needs: Needs): FollowJobs => {
     })
 
   return {
-    onSent: async (jobs) => {
+    /** Called by the scheduler after it has sent messages of these jobs. */
+    onSent: async (jobs: Parameters<OnSent>[0]): Promise<void> => {
       for (const { orgId, id } of jobs) {
         if (started.has(id)) continue
         // The message is sent all the same. The next message of the job, or its end, records the start.
         await start(orgId, id).catch((err) => log.error({ err, job_id: id }, 'start of a job not recorded'))
       }
     },
-    pass: async () => {
+    /** Chooses subjects that are due, ends jobs without messages left, and returns how many jobs it ended. */
+    pass: async (): Promise<number> => {
       // A request that schedules messages is over when the lock of its key has expired.
       await db.rows(giveUpScheduling, { before: new Date(clock.millis() - lockSeconds * 1000) })
       await chooseWinners()
@@ -71,3 +63,5 @@ export const makeFollowJobs = (needs: Needs): FollowJobs => {
     },
   }
 }
+
+export type FollowJobs = ReturnType<typeof makeFollowJobs>

@@ -7,14 +7,11 @@ export const maxSendBytes = 500_000_000
 
 const outsideLatin1 = /[^\0-\xff]/
 
+type SizedParts = { [Part in 'subject' | 'html' | 'text' | 'headers']?: MessageContent[Part] | null }
+
 /** The bytes of the message itself, and what it counts towards the size of the whole send. */
-export const sizeOf = ({ subject, html, text, headers }: Partial<MessageContent>) => {
-  const json = JSON.stringify({
-    subject: subject ?? null,
-    html: html ?? null,
-    text: text ?? null,
-    headers: headers ?? null,
-  })
+export const sizeOf = ({ subject = null, html = null, text = null, headers = null }: SizedParts) => {
+  const json = JSON.stringify({ subject, html, text, headers })
   const bytes = Buffer.byteLength(json)
   // Only a text with one byte per character is not searched: searching costs more than counting.
   const wide = bytes !== json.length && outsideLatin1.test(json)

@@ -20,28 +20,15 @@ export type Slot = BlastRecipient & {
   waits: boolean
 }
 
-export type SlotPlan = {
-  slots: Slot[]
-  startsAt: Date
-  endsAt: Date
-  /** When the best subject is chosen, if one is. */
-  decidesAt: Date | null
-}
-
 /** Slot i of n, spread evenly from the start to the end of the ramp. */
 const timeOf = (start: Date, rampMinutes: number, i: number, n: number): Date =>
   new Date(start.getTime() + (n > 1 ? Math.round((i * rampMinutes * minuteMs) / (n - 1)) : 0))
 
 type Ramp = { start: Date; rampMinutes: number; quietHours: boolean }
 
-type Timed = BlastRecipient & Pick<Slot, 'dueAt' | 'deferred'>
-
-const ramp = async (
-  recipients: readonly BlastRecipient[],
-  { start, rampMinutes, quietHours }: Ramp,
-): Promise<Timed[]> => {
+const ramp = async (recipients: readonly BlastRecipient[], { start, rampMinutes, quietHours }: Ramp) => {
   const slices = startSlices()
-  const timed: Timed[] = []
+  const timed: (BlastRecipient & Pick<Slot, 'dueAt' | 'deferred'>)[] = []
   for (const [i, recipient] of recipients.entries()) {
     const slot = timeOf(start, rampMinutes, i, recipients.length)
     const dueAt = quietHours ? outOfQuietHours(recipient.address, slot, start) : slot
@@ -64,35 +51,23 @@ export const planSlots = async (
   recipients: readonly BlastRecipient[],
   { channel, ramp_minutes: rampMinutes, subject_variants: subjects, winner }: Request,
   { start, quietHours }: { start: Date; quietHours: boolean },
-): Promise<SlotPlan> => {
+) => {
   const variants = channel === 'email' ? (subjects?.length ?? 0) : 0
   const held = { rampMinutes, quietHours: quietHours && channel === 'sms' }
-  const inTest =
-    winner && variants > 0
-      ? testShare(
-          recipients.map(({ contactId }) => contactId),
-          variants,
-          winner.test_percent,
-        )
-      : null
-  const first = await ramp(
-    recipients.filter(({ contactId }) => inTest?.has(contactId) ?? true),
-    { ...held, start },
-  )
+  const ids = recipients.map(({ contactId }) => contactId)
+  const inTest = winner && variants > 0 ? testShare(ids, variants, winner.test_percent) : null
+  const isFirst = ({ contactId }: BlastRecipient): boolean => inTest?.has(contactId) ?? true
+  const others = recipients.filter((recipient) => !isFirst(recipient))
+  const first = await ramp(recipients.filter(isFirst), { ...held, start })
   const decidesAt = winner && inTest ? new Date(latest(first, start).getTime() + winner.wait_minutes * minuteMs) : null
-  const rest = decidesAt
-    ? await ramp(
-        recipients.filter(({ contactId }) => !inTest?.has(contactId)),
-        { ...held, start: decidesAt },
-      )
-    : []
+  const rest = decidesAt ? await ramp(others, { ...held, start: decidesAt }) : []
+  const variantFor = (contactId: string): number | null => (variants > 0 ? variantOf(contactId, variants) : null)
   const slots: Slot[] = [
-    ...first.map((slot) => ({
-      ...slot,
-      variant: variants > 0 ? variantOf(slot.contactId, variants) : null,
-      waits: false,
-    })),
+    ...first.map((slot) => ({ ...slot, variant: variantFor(slot.contactId), waits: false })),
     ...rest.map((slot) => ({ ...slot, variant: null, waits: true })),
   ]
+  // `decidesAt` is when the best subject is chosen, if one is.
   return { slots, startsAt: earliest(slots, start), endsAt: latest(slots, start), decidesAt }
 }
+
+export type SlotPlan = Awaited<ReturnType<typeof planSlots>>

@@ -5,6 +5,7 @@
 import { instantOfLocal } from '../../platform/ground/local-time.ts'
 import { callingCodeOf, isE164 } from '../../platform/ground/phone-number.ts'
 import { dayMs } from '../../platform/ground/units.ts'
+import type { HeldUntil } from '../messages/settle-claimed.ts'
 
 const opensAt = '08:00'
 const closesAt = '21:00'
@@ -47,10 +48,12 @@ const zonesOfCountry = (country: string): readonly string[] =>
 
 const zonesOfCode = new Map<string, readonly string[]>()
 
-const rememberZones = (code: string, countries: readonly string[]): readonly string[] => {
-  const zones = [...new Set(countries.flatMap(zonesOfCountry))]
-  zonesOfCode.set(code, zones)
-  return zones
+/** Bounds the caches, which are filled again when they are needed. */
+const mostCached = 20_000
+const remember = <V>(cache: Map<string, V>, key: string, value: V): V => {
+  if (cache.size >= mostCached) cache.clear()
+  cache.set(key, value)
+  return value
 }
 
 /** The code that decides the time at the number, with its zones. Undefined when the number does not show where it is. */
@@ -63,18 +66,11 @@ export const placeOf = (number: string): { code: string; zones: readonly string[
   if (!found || found.countries.length === 0) return undefined
   const { code, countries } = found
   if (code === '1') return { code, zones: northAmerica }
-  return { code, zones: zonesOfCode.get(code) ?? rememberZones(code, countries) }
+  const known = zonesOfCode.get(code)
+  return { code, zones: known ?? remember(zonesOfCode, code, [...new Set(countries.flatMap(zonesOfCountry))]) }
 }
 
 const dateOf = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10)
-
-/** Bounds the caches. Both are filled again when they are needed. */
-const mostCached = 20_000
-const remember = <V>(cache: Map<string, V>, key: string, value: V): V => {
-  if (cache.size >= mostCached) cache.clear()
-  cache.set(key, value)
-  return value
-}
 
 const windows = new Map<string, Span>()
 
@@ -139,3 +135,10 @@ export const outOfQuietHours = (number: string, slot: Date, start: Date): Date =
   }
   return at
 }
+
+/** Later than a quiet period begins, no start of a send matters. */
+const longAgo = new Date(0)
+
+/** A text message of a job that was put off, or whose worker was late, does not arrive at night. */
+export const heldUntil: HeldUntil = ({ job_id, channel, org_quiet_hours, to_addresses }, at) =>
+  job_id !== null && channel === 'sms' && org_quiet_hours ? outOfQuietHours(to_addresses[0] ?? '', at, longAgo) : at

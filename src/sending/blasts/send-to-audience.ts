@@ -2,7 +2,6 @@
  * Sends a template to the members of an audience. Everything that can refuse the send is checked first, in a fixed
  * order, while nothing is stored. Then the job is created and the messages are scheduled in portions.
  */
-
 import type { Reservation } from '../../customers/usage/reserve.ts'
 import type { Actor } from '../../journal/audit/append.ts'
 import type { Log } from '../../platform/ground/log.ts'
@@ -12,7 +11,6 @@ import { spendBy } from '../messages/sent-message.ts'
 import { type AudienceCaller, type CheckedRequest, type CheckNeeds, makeCheckSend } from './check-send.ts'
 import { type ComposedRows, makeComposeRows, slicesOfSlots } from './compose-rows.ts'
 import { answerOf, type CreateJob, incompleteSend, type NewJob } from './create-job.ts'
-import { planSlots } from './plan-slots.ts'
 import type { AudienceSent } from './shapes.ts'
 import { openStaging, type StagedMessages } from './stage-messages.ts'
 
@@ -24,7 +22,7 @@ const atOnce = 2
 const rowsAtOnce = 1_000
 const bytesAtOnce = 32_000_000
 
-export type AudienceSend = CheckedRequest & { actor: Actor; claim: IdempotencyClaim | undefined }
+type AudienceSend = CheckedRequest & { actor: Actor; claim: IdempotencyClaim | undefined }
 
 export type SendToAudience = (caller: AudienceCaller, request: AudienceSend) => Promise<AudienceSent>
 
@@ -38,7 +36,7 @@ const makeDeadline = () => {
 }
 
 export const makeSendToAudience = (needs: Needs): SendToAudience => {
-  const { db, log, channels, usage, jobs } = needs
+  const { db, log, usage, jobs } = needs
   const check = makeCheckSend(needs)
   const takeTurn = makeOrgTurns({ what: 'audience sends', running: atOnce, waitingPerOrg: 10 })
 
@@ -93,31 +91,24 @@ export const makeSendToAudience = (needs: Needs): SendToAudience => {
   const prepareAndSend = async (caller: AudienceCaller, request: AudienceSend): Promise<AudienceSent> => {
     const checkDeadline = makeDeadline()
     const { actor, claim } = request
-    const { recipients, template, quietHours, start, ...found } = await check(caller, request)
+    const { composition, ...found } = await check(caller, request)
     const checked = { ...found, actor, claim }
-    const { send, body } = checked
-    const plan = await planSlots(recipients, body, { start, quietHours })
-    if (recipients.length === 0) {
-      const job = { ...checked, plan, rows: 0 }
+    const { slots } = checked.plan
+    if (slots.length === 0) {
+      const job = { ...checked, rows: 0 }
       await jobs.empty(job)
       return answerOf(job, 0, 0)
     }
     const staged = await openStaging(db)
     try {
-      const composed = makeComposeRows(needs, {
-        channel: channels[body.channel],
-        send,
-        template,
-        variables: body.variables,
-        checksMissing: !caller.tenantBound,
-      })
-      for (const slots of slicesOfSlots(plan.slots)) {
+      const composed = makeComposeRows(needs, composition)
+      for (const slice of slicesOfSlots(slots)) {
         checkDeadline()
-        await staged.add(composed.lines(slots))
+        await staged.add(composed.lines(slice))
       }
       composed.finish()
       const counts = composed.counts()
-      const job = { ...checked, plan, rows: counts.rows }
+      const job = { ...checked, rows: counts.rows }
       await begin(job)
       return await schedule(job, staged, counts, checkDeadline)
     } finally {

@@ -3,7 +3,15 @@ import { givenId } from '../../platform/ground/bounded-text.ts'
 import { domainPart, parseMailbox } from '../../platform/ground/mailbox.ts'
 import { isE164 } from '../../platform/ground/phone-number.ts'
 import { isSenderId } from '../../platform/ground/sender-id.ts'
-import { exampleInstant, instant, localTime, refusingOtherSends, timeZone } from '../messages/shapes.ts'
+import {
+  checkLocalTime,
+  customIssue,
+  exampleInstant,
+  instant,
+  localTime,
+  refusingOtherSends,
+  timeZone,
+} from '../messages/shapes.ts'
 import { VariablesShape } from '../templates/variables.ts'
 
 const minute = 60
@@ -21,49 +29,9 @@ const WinnerRequest = z
   })
   .meta({ id: 'WinnerRequest', examples: [{ test_percent: 20, wait_minutes: 60, by: 'opened' }] })
 
-type Given = {
-  channel: 'email' | 'sms'
-  from: string
-  scheduled_local?: string | undefined
-  scheduled_at_tz?: string | undefined
-  subject_variants?: string[] | undefined
-  track_opens: boolean
-  track_clicks: boolean
-  winner?: z.output<typeof WinnerRequest> | undefined
-}
-
-const checkFrom = ({ channel, from }: Given, context: z.RefinementCtx): void => {
-  if (channel === 'sms') {
-    if (isE164(from) || isSenderId(from)) return
-    const message = 'Must be a number in E.164 form or an alphanumeric sender id.'
-    context.addIssue({ code: 'custom', path: ['from'], message })
-    // An address without a domain has an error code of its own.
-  } else if (!parseMailbox(from) && domainPart(from) !== '') {
-    const message = 'Must be an email address, with or without a display name.'
-    context.addIssue({ code: 'custom', path: ['from'], message })
-  }
-}
-
-const checkTime = ({ scheduled_local: local, scheduled_at_tz: zone }: Given, context: z.RefinementCtx): void => {
-  const required = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
-  if (local !== undefined && zone === undefined) required('scheduled_at_tz', 'Required with scheduled_local.')
-  if (zone !== undefined && local === undefined) required('scheduled_local', 'Required with scheduled_at_tz.')
-}
-
-const checkWinner = (given: Given, context: z.RefinementCtx): void => {
-  const { winner } = given
-  if (!winner) return
-  const issue = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
-  if (given.channel === 'sms') issue(['winner'], 'Only for email.')
-  if (!given.subject_variants) issue(['subject_variants'], 'Required with winner.')
-  const tracked = winner.by === 'opened' ? given.track_opens : given.track_clicks
-  const flag = winner.by === 'opened' ? 'track_opens' : 'track_clicks'
-  if (!tracked) issue(['winner', 'by'], `Needs ${flag}.`)
-}
-
 const notHere = 'Not supported here. Use scheduled_local with scheduled_at_tz.'
 
-export const SendAudienceBody = refusingOtherSends(
+const sendFields = refusingOtherSends(
   z.object({
     channel: z.enum(['email', 'sms']).describe('The channel of the messages.'),
     from: z
@@ -101,9 +69,31 @@ export const SendAudienceBody = refusingOtherSends(
     ),
   }),
 )
+type Given = z.output<typeof sendFields>
+
+const checkFrom = ({ channel, from }: Given, context: z.RefinementCtx): void => {
+  if (channel === 'sms') {
+    if (isE164(from) || isSenderId(from)) return
+    customIssue(context, ['from'], 'Must be a number in E.164 form or an alphanumeric sender id.')
+    // An address without a domain has an error code of its own.
+  } else if (!parseMailbox(from) && domainPart(from) !== '') {
+    customIssue(context, ['from'], 'Must be an email address, with or without a display name.')
+  }
+}
+
+const checkWinner = (given: Given, context: z.RefinementCtx): void => {
+  const { winner } = given
+  if (!winner) return
+  if (given.channel === 'sms') customIssue(context, ['winner'], 'Only for email.')
+  if (!given.subject_variants) customIssue(context, ['subject_variants'], 'Required with winner.')
+  const flag = winner.by === 'opened' ? 'track_opens' : 'track_clicks'
+  if (!given[flag]) customIssue(context, ['winner', 'by'], `Needs ${flag}.`)
+}
+
+export const SendAudienceBody = sendFields
   .superRefine((given, context) => {
     checkFrom(given, context)
-    checkTime(given, context)
+    checkLocalTime(given, context)
     checkWinner(given, context)
   })
   .meta({

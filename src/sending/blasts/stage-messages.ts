@@ -5,17 +5,9 @@ import { from as copyFrom } from 'pg-copy-streams'
 import type { Db } from '../../platform/db/pool.ts'
 import { copyStaged, createStaging, moveStaged } from './store/staged-rows.ts'
 
-export interface StagedMessages {
-  /** Adds rows as lines for COPY. */
-  add(lines: AsyncIterable<string>): Promise<void>
-  /** Moves the rows of these places. Returns how many there were; none if the job is no longer being scheduled. */
-  move(job: { orgId: string; id: string }, from: number, to: number): Promise<number>
-  close(): Promise<void>
-}
-
-export const openStaging = async (db: Db): Promise<StagedMessages> => {
+export const openStaging = async (db: Db) => {
   const client = await db.connect()
-  const close = () => client.end().catch(() => undefined)
+  const close = (): Promise<void> => client.end().catch(() => undefined)
   try {
     await client.query(createStaging)
   } catch (error) {
@@ -23,13 +15,17 @@ export const openStaging = async (db: Db): Promise<StagedMessages> => {
     throw error
   }
   return {
-    add: async (lines) => {
+    /** Adds rows as lines for COPY. */
+    add: async (lines: AsyncIterable<string>): Promise<void> => {
       await pipeline(Readable.from(lines), client.query(copyFrom(copyStaged)))
     },
-    move: async ({ orgId, id }, from, to) => {
+    /** Moves the rows of these places. Returns how many there were; none if the job is no longer being scheduled. */
+    move: async ({ orgId, id }: { orgId: string; id: string }, from: number, to: number): Promise<number> => {
       const { rows } = await client.query<{ moved: number }>(moveStaged, [orgId, id, from, to])
       return rows[0]?.moved ?? 0
     },
     close,
   }
 }
+
+export type StagedMessages = Awaited<ReturnType<typeof openStaging>>

@@ -1,5 +1,4 @@
 /** Stores messages that the scheduler sends: at the requested time, or at once when no provider can take them now. */
-
 import type { Reservation, Usage } from '../../customers/usage/reserve.ts'
 import type { Actor } from '../../journal/audit/append.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
@@ -15,15 +14,7 @@ import { type AcceptedMessage, idempotentAnswer, sentEntry, spendBy } from './se
 
 export type SendRequest = { actor: Actor; claim: IdempotencyClaim | undefined }
 
-/** A message whose handover failed. */
 export type Unsent = { reservation: Reservation; price: Price; fault: HandoverFault }
-
-export interface AcceptForLater<D extends Draft> {
-  /** Accepts the message for its `scheduledAt`. */
-  schedule(draft: D, request: SendRequest): Promise<AcceptedMessage>
-  /** Accepts the message as due now. The scheduler delivers it when a provider works again. */
-  queue(draft: D, request: SendRequest, unsent: Unsent): Promise<AcceptedMessage>
-}
 
 type Needs<D extends Draft> = {
   channel: ChannelAdapter<D>
@@ -33,9 +24,7 @@ type Needs<D extends Draft> = {
   log: Log
 }
 
-export const makeAcceptForLater = <D extends Draft>(needs: Needs<D>): AcceptForLater<D> => {
-  const { channel, usage, record, clock, log } = needs
-
+export const makeAcceptForLater = <D extends Draft>({ channel, usage, record, clock, log }: Needs<D>) => {
   const store = async (draft: D, scheduledAt: Date, { actor, claim }: SendRequest): Promise<AcceptedMessage> => {
     draft.scheduledAt = scheduledAt
     const answer: AcceptedMessage = {
@@ -55,7 +44,8 @@ export const makeAcceptForLater = <D extends Draft>(needs: Needs<D>): AcceptForL
   }
 
   return {
-    schedule: async (draft, request) => {
+    /** Accepts the message for its `scheduledAt`. */
+    schedule: async (draft: D, request: SendRequest): Promise<AcceptedMessage> => {
       const { sandbox, units, segments, costMicros } = await channel.priceOf(draft)
       // Limits are checked now so that the caller gets the error, but usage is counted when the message is sent. Only
       // the sandbox limit counts on the day of the request.
@@ -71,7 +61,9 @@ export const makeAcceptForLater = <D extends Draft>(needs: Needs<D>): AcceptForL
       }
     },
 
-    queue: async (draft, request, { reservation, price, fault }) => {
+    /** Accepts the message as due now. The scheduler delivers it when a provider works again. */
+    queue: async (draft: D, request: SendRequest, unsent: Unsent): Promise<AcceptedMessage> => {
+      const { reservation, price, fault } = unsent
       // As for every scheduled message, only the sandbox limit stays counted until the message is sent.
       const { sandbox, ...later } = price
       const kept = sandbox ? { ...spendBy(draft), units: 0, sandbox } : undefined
@@ -87,3 +79,5 @@ export const makeAcceptForLater = <D extends Draft>(needs: Needs<D>): AcceptForL
     },
   }
 }
+
+export type AcceptForLater<D extends Draft> = ReturnType<typeof makeAcceptForLater<D>>

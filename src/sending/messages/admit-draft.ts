@@ -2,7 +2,6 @@
  * The steps after the gates of a draft, in a fixed order: suppressed recipients, the late gates, the size of the final
  * content, and the usage limits.
  */
-
 import type { Spend } from '../../customers/usage/lines.ts'
 import type { Keep, Reservation, Usage } from '../../customers/usage/reserve.ts'
 import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
@@ -18,13 +17,6 @@ type Admission = {
 
 type Admitted = { price: Price; reservation: Reservation }
 
-export interface AdmitDraft<D extends Draft> {
-  /** Runs every step except the usage limits. */
-  check(draft: D, kind: SendKind): Promise<void>
-  /** Runs every step and reserves usage. Nothing is reserved for a draft that fails a step. */
-  reserve(draft: D, kind: SendKind, admission: Admission): Promise<Admitted>
-}
-
 type Needs<D extends Draft> = { channel: ChannelAdapter<D>; usage: Usage; findSuppressed: FindSuppressed }
 
 const reservesNothing = ({ units, sandbox, warmup }: Spend): boolean => units === 0 && !sandbox && !warmup
@@ -34,7 +26,7 @@ const reservesNothing = ({ units, sandbox, warmup }: Spend): boolean => units ==
  * between or nothing is to be reserved; from a lease of this process; or both in one statement. Where a suppressed
  * recipient is only found with the reservation, the recipient is removed and the usage of the others is reserved.
  */
-export const makeAdmitDraft = <D extends Draft>({ channel, usage, findSuppressed }: Needs<D>): AdmitDraft<D> => {
+export const makeAdmitDraft = <D extends Draft>({ channel, usage, findSuppressed }: Needs<D>) => {
   const findSuppressedOf = (draft: D): Promise<ReadonlySet<string>> =>
     findSuppressed({ orgId: draft.by.orgId, channel: draft.channel, ...channel.recipientsOf(draft) })
 
@@ -51,7 +43,7 @@ export const makeAdmitDraft = <D extends Draft>({ channel, usage, findSuppressed
 
   const passLateGates = async (draft: D, kind: SendKind): Promise<void> => {
     await removeSuppressed(draft)
-    await passGates(channel.lateGates, draft, kind)
+    await passGates(channel.lateGates[kind], draft, kind)
     await finish(draft, kind)
   }
 
@@ -74,8 +66,10 @@ export const makeAdmitDraft = <D extends Draft>({ channel, usage, findSuppressed
   }
 
   return {
+    /** Runs every step except the usage limits. */
     check: passLateGates,
-    reserve: async (draft, kind, admission) => {
+    /** Runs every step and reserves usage. Nothing is reserved for a draft that fails a step. */
+    reserve: async (draft: D, kind: SendKind, admission: Admission): Promise<Admitted> => {
       if (hasLateGates(draft, kind)) {
         await passLateGates(draft, kind)
         return reserveChecked(draft, admission)
@@ -107,3 +101,5 @@ export const makeAdmitDraft = <D extends Draft>({ channel, usage, findSuppressed
     },
   }
 }
+
+export type AdmitDraft<D extends Draft> = ReturnType<typeof makeAdmitDraft<D>>

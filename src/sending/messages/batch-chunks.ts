@@ -21,18 +21,9 @@ export type ItemOutcome<R> = {
 /** What commits with the last messages of a batch. */
 export type LastOf<R> = (results: R[]) => Pick<Recording, 'answer' | 'closes'>
 
-export interface BatchChunks<R> {
-  add(outcome: ItemOutcome<R>): void
-  /**
-   * Stores the rest. `lastOf` gets the results of all messages, and what it returns commits with the last of them.
-   * `stored` is false if nothing was left to store, or if it could not be stored.
-   */
-  finish(lastOf: LastOf<R>): Promise<{ results: R[]; stored: boolean }>
-}
-
 type Needs = { record: RecordChunk; entryOf: (sent: number) => AuditEntry; log: Log; waitMs?: number }
 
-export const startChunks = <R>({ record, entryOf, log, waitMs = longestWaitMs }: Needs): BatchChunks<R> => {
+export const startChunks = <R>({ record, entryOf, log, waitMs = longestWaitMs }: Needs) => {
   const results: R[] = []
   let waiting: ItemOutcome<R>[] = []
   let weight = 0
@@ -76,13 +67,17 @@ export const startChunks = <R>({ record, entryOf, log, waitMs = longestWaitMs }:
   }
 
   return {
-    add: (outcome) => {
+    add: (outcome: ItemOutcome<R>): void => {
       waiting.push(outcome)
       weight += weightInChunk(outcome.recording)
       if (weight > maxWeight) storeWaiting()
       else timer ??= setTimeout(storeWaiting, waitMs)
     },
-    finish: async (lastOf) => {
+    /**
+     * Stores the rest. `lastOf` gets the results of all messages, and what it returns commits with the last of them.
+     * `stored` is false if nothing was left to store, or if it could not be stored.
+     */
+    finish: async (lastOf: LastOf<R>): Promise<{ results: R[]; stored: boolean }> => {
       const taken = takeWaiting()
       await storing
       const stored = taken.length > 0 && (await store(taken, lastOf))
@@ -90,3 +85,5 @@ export const startChunks = <R>({ record, entryOf, log, waitMs = longestWaitMs }:
     },
   }
 }
+
+export type BatchChunks<R> = ReturnType<typeof startChunks<R>>

@@ -11,6 +11,7 @@ import { domainPart, parseMailbox } from '../../platform/ground/mailbox.ts'
 import { isE164 } from '../../platform/ground/phone-number.ts'
 import type { Environment } from '../../platform/ground/scope.ts'
 import { recipientMark, tagMark } from './marks.ts'
+import type { Filters } from './read.ts'
 import {
   type BrowsedRow,
   type BrowseParams,
@@ -21,29 +22,22 @@ import {
   type ScannedRow,
   scanMessages,
 } from './store/browse-messages.ts'
-import type { Status } from './store/message-row.ts'
 
-export type BrowseFilters = {
+type BrowseFilters = Omit<Filters, 'to'> & {
   q?: string | undefined
   channel?: Channel | undefined
   environment?: Environment | undefined
-  status?: Status | undefined
   tenantId?: string | undefined
-  tag?: string | undefined
   jobId?: string | undefined
-  createdAfter?: Date | undefined
-  createdBefore?: Date | undefined
 }
 
-export type BrowsedPage = {
+type BrowsedPage = {
   rows: BrowsedRow[]
   /** Where the next page starts. Undefined if there is none. */
   next: Position | undefined
   /** How far the search got, if it ended before the page was full. */
   searchedUntil: Date | undefined
 }
-
-export type BrowseMessages = (orgId: string, filters: BrowseFilters, page: PageAsked) => Promise<BrowsedPage>
 
 /** A request looks at this many messages at most. The first portion is small, because most searches match soon. */
 const portions = [500, 1_500, 3_000]
@@ -81,23 +75,17 @@ const fullPage = (rows: BrowsedRow[], limit: number): BrowsedPage => {
 
 type Params = Omit<BrowseParams, 'portion' | 'afterAt' | 'afterId'>
 
+/** Every pair of these channels and environments. */
+const pairsOf = (ofChannels: readonly string[], ofEnvironments: readonly Environment[]) => ({
+  channels: ofChannels.flatMap((channel) => ofEnvironments.map(() => channel)),
+  environments: ofChannels.flatMap(() => ofEnvironments),
+})
+
 const paramsOf = (orgId: string, filters: BrowseFilters, limit: number): Params => {
-  const pairs = channels
-    .filter((channel) => filters.channel === undefined || filters.channel === channel)
-    .flatMap((channel) => environments.map((environment) => ({ channel, environment })))
-    .filter(({ environment }) => filters.environment === undefined || filters.environment === environment)
-  return {
-    orgId,
-    channels: pairs.map(({ channel }) => channel),
-    environments: pairs.map(({ environment }) => environment),
-    tenantId: filters.tenantId ?? null,
-    status: filters.status ?? null,
-    tag: filters.tag ?? null,
-    q: filters.q ?? null,
-    createdAfter: filters.createdAfter ?? null,
-    createdBefore: filters.createdBefore ?? null,
-    limit: limit + 1,
-  }
+  const { channel, environment, tenantId = null, status = null, tag = null, q = null } = filters
+  const { createdAfter = null, createdBefore = null } = filters
+  const pairs = pairsOf(channel ? [channel] : channels, environment ? [environment] : environments)
+  return { orgId, ...pairs, tenantId, status, tag, q, createdAfter, createdBefore, limit: limit + 1 }
 }
 
 /** Null for a text that is no whole address or number. */
@@ -109,7 +97,7 @@ const recipientOf = (q: string | undefined): string | null => {
 
 type Scan = { rows: BrowsedRow[]; last: Position | undefined; atEnd: boolean }
 
-export const makeBrowseMessages = ({ db }: { db: Db }): BrowseMessages => {
+export const makeBrowseMessages = ({ db }: { db: Db }) => {
   /** Looks at portions of messages until there are enough matches, the window is used up, or no message is left. */
   const scan = async (filters: BrowseFilters, params: Params, from: Position | undefined): Promise<Scan> => {
     const found: BrowsedRow[] = []
@@ -146,14 +134,12 @@ export const makeBrowseMessages = ({ db }: { db: Db }): BrowseMessages => {
   const skipsSenders = async (recipient: string, params: Params, from: Position | undefined, shown: BrowsedRow[]) => {
     const { orgId } = params
     if ((await db.row(isOwnSender, { orgId, domain: domainPart(recipient), value: recipient }))?.own) return true
-    const ofTest = params.environments.map((environment, i) => ({ environment, channel: params.channels[i] as string }))
-    const pairs = ofTest.filter(({ environment }) => environment === 'test')
-    if (pairs.length === 0) return false
+    const ofTest = params.channels.filter((_, i) => params.environments[i] === 'test')
+    if (ofTest.length === 0) return false
     const rows = await db.rows(scanMessages.all, {
       ...params,
       ...startAfter(from),
-      channels: pairs.map(({ channel }) => channel),
-      environments: pairs.map(({ environment }) => environment),
+      ...pairsOf(ofTest, ['test']),
       createdAfter: shown.at(-1)?.created_at ?? null,
       portion: messageSearchWindow,
       limit: shown.length + 1,
@@ -192,7 +178,7 @@ export const makeBrowseMessages = ({ db }: { db: Db }): BrowseMessages => {
     return { rows: scanned.rows, next: last, searchedUntil: last && new Date(last.createdAt) }
   }
 
-  return async (orgId, filters, page) => {
+  return async (orgId: string, filters: BrowseFilters, page: PageAsked): Promise<BrowsedPage> => {
     const { q } = filters
     if (q === undefined || !isId('message', q)) return search(orgId, filters, page)
     const { limit } = page
@@ -201,3 +187,5 @@ export const makeBrowseMessages = ({ db }: { db: Db }): BrowseMessages => {
     return fullPage(await db.rows(findExactly, { ...params, ...startAfter(page.cursor), id: q, createdAt }), limit)
   }
 }
+
+export type BrowseMessages = ReturnType<typeof makeBrowseMessages>

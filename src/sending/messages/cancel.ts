@@ -9,18 +9,10 @@ import { entryOf } from './rows.ts'
 import { cancelMessage } from './store/end-messages.ts'
 import { findMessage } from './store/list-messages.ts'
 
-export type CancelMessage = (
-  scope: Scope,
-  actor: Actor,
-  channel: Channel,
-  id: string,
-) => Promise<{ id: string; canceled_at: Date }>
-
-type Needs = { db: Db; clock: Clock; audit: Audit }
-
 /** When a cancellation and the scheduler compete for a message, one wins: both require it to be still scheduled. */
-export const makeCancelMessage = ({ db, clock, audit }: Needs): CancelMessage => {
-  return async (scope, actor, channel, id) => {
+export const makeCancelMessage =
+  ({ db, clock, audit }: { db: Db; clock: Clock; audit: Audit }) =>
+  async (scope: Scope, actor: Actor, channel: Channel, id: string): Promise<{ id: string; canceled_at: Date }> => {
     const { orgId, tenantId, environment, projectId } = scope
     const message = { orgId, environment, projectId, channel, id, createdAt: new Date(timeOfId(id)) }
     const canceled = await db.tx(async (tx) => {
@@ -44,4 +36,5 @@ export const makeCancelMessage = ({ db, clock, audit }: Needs): CancelMessage =>
     const otherTenant = tenantId !== null && row.tenant_id !== tenantId
     throw new Failure(otherTenant ? 'TENANT_FORBIDDEN' : 'NOT_SCHEDULED')
   }
-}
+
+export type CancelMessage = ReturnType<typeof makeCancelMessage>

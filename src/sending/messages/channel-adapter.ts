@@ -1,28 +1,16 @@
 /** The interface between the send pipeline and a channel: its gates, prices, provider and message columns. */
-
 import type { Recipients } from '../../customers/usage/decide-reservations.ts'
 import type { Spend } from '../../customers/usage/lines.ts'
 import type { Channel } from '../../platform/ground/channel.ts'
 import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
 import type { Handover } from '../../providers/handover.ts'
-import type { Draft, Gates } from './draft.ts'
+import type { Rendered } from '../templates/render-parts.ts'
+import type { Draft, Gates, SentBy } from './draft.ts'
 import type { MessageRow, NewMessage } from './store/message-row.ts'
 
 /** The columns that every channel fills in the same way: see rows.ts. */
-type SharedColumn =
-  | 'org_id'
-  | 'id'
-  | 'created_at'
-  | 'tenant_id'
-  | 'environment'
-  | 'project_id'
-  | 'key_id'
-  | 'channel'
-  | 'tags'
-  | 'metadata'
-  | 'scheduled_at'
-  | 'job_id'
-  | 'marks'
+type SharedColumn = OwnerColumn | 'id' | 'created_at' | 'channel' | 'tags' | 'metadata' | 'scheduled_at' | 'marks'
+type OwnerColumn = 'org_id' | 'tenant_id' | 'environment' | 'project_id' | 'key_id' | 'job_id'
 
 /** The columns that follow from the outcome of a message. */
 export type OutcomeColumn =
@@ -72,6 +60,36 @@ export interface ChannelAdapter<D extends Draft> {
    * handover and does not call a provider.
    */
   handOver(draft: D): MaybePromise<Handover>
-  /** Rebuilds the draft of a scheduled message that is due. */
   draftOf(row: MessageRow): D
+}
+
+/** What all messages of a send to an audience have in common. */
+export type BulkSend = {
+  by: SentBy
+  /** The time in the id of every message. */
+  at: Date
+  jobId: string
+  from: string
+  template: string
+  trackOpens: boolean
+  trackClicks: boolean
+  dltTemplateId: string | null
+}
+
+/**
+ * The interface between a channel and a send to an audience, which runs the gates of the channel over all recipients
+ * instead of one message at a time.
+ */
+export interface BulkChannel {
+  name: Channel
+  /** Whether recipients who unsubscribed are skipped. */
+  broadcast: boolean
+  /** The form in which two addresses are compared. */
+  comparable(address: string): string
+  /** Rejects a sender that the caller must not use, or that is not for audiences. */
+  checkSender(send: BulkSend): Promise<void>
+  /** Runs each gate on destinations over all recipients before the next one. */
+  checkDestinations(send: BulkSend, addresses: readonly string[]): Promise<void>
+  compose(send: BulkSend, address: string, rendered: Rendered): Promise<{ draft: Draft; content: MessageContent }>
+  priceOf(draft: Draft): MaybePromise<Price>
 }

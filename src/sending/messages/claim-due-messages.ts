@@ -12,12 +12,9 @@ const defaultClaimBytes = 32 * 1_048_576
 /** How many orgs share one claim. */
 const orgsPerClaim = 100
 
-/** Claims up to `limit` due messages. */
-export type ClaimDueMessages = (limit: number) => Promise<ClaimedRow[]>
-
 type Needs = { db: Db; clock: Clock; claimBytes: number | undefined }
 
-export const makeClaimDueMessages = ({ db, clock, claimBytes = defaultClaimBytes }: Needs): ClaimDueMessages => {
+export const makeClaimDueMessages = ({ db, clock, claimBytes = defaultClaimBytes }: Needs) => {
   let lastOrgId = ''
 
   /** The next orgs with due messages, in round-robin order. After the last org it starts again at the first. */
@@ -37,7 +34,7 @@ export const makeClaimDueMessages = ({ db, clock, claimBytes = defaultClaimBytes
     if (firstUnserved > 0) lastOrgId = orgIds[firstUnserved - 1] as string
   }
 
-  return async (limit) => {
+  return async (limit: number): Promise<ClaimedRow[]> => {
     const now = clock.now()
     // Never more orgs than messages: an org beyond the limit would lose its turn without a message being claimed.
     const orgIds = await nextOrgs(now, Math.min(orgsPerClaim, limit))

@@ -1,6 +1,6 @@
 /** The parts of a message that all channels share before it is stored, and the gates it has to pass. */
 import type { Channel } from '../../platform/ground/channel.ts'
-import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
+import { andThen, type MaybePromise } from '../../platform/ground/maybe-promise.ts'
 import type { Scope } from '../../platform/ground/scope.ts'
 import type { MessageRow } from './store/message-row.ts'
 
@@ -16,7 +16,25 @@ export type SentBy = Scope & {
   boundProjectId: string | null
 }
 
-/** The sender of a stored message. */
+/** The caller: an API key with its restrictions, or the service on behalf of a person. */
+export type DraftCaller = Scope & { keyId: string | null; allowedDomainIds: readonly string[] | null }
+
+/** Turns the caller of a request into the sender of its messages. */
+export const makeSentBy =
+  (defaultProject: (orgId: string) => MaybePromise<string>) =>
+  (caller: DraftCaller): MaybePromise<SentBy> =>
+    andThen(caller.projectId ?? defaultProject(caller.orgId), (projectId) => ({
+      orgId: caller.orgId,
+      tenantId: caller.tenantId,
+      environment: caller.environment,
+      projectId,
+      keyId: caller.keyId,
+      allowedDomainIds: caller.allowedDomainIds,
+      boundProjectId: caller.projectId,
+    }))
+
+export type SentByOf = ReturnType<typeof makeSentBy>
+
 export const sentByOf = (row: MessageRow): SentBy => ({
   orgId: row.org_id,
   tenantId: row.tenant_id,
@@ -67,8 +85,8 @@ export const bySendKind = <D extends Draft>(gates: readonly Gate<D>[]): Gates<D>
 export const appliesTo = <D extends Draft>(gate: Gate<D>, draft: D): boolean => gate.applies?.(draft) ?? true
 
 /** Runs the gates one after another. The first failure stops the run, so later gates have no effect. */
-export const passGates = async <D extends Draft>(gates: Gates<D>, draft: D, kind: SendKind): Promise<void> => {
-  for (const gate of gates[kind]) {
+export const passGates = async <D extends Draft>(gates: readonly Gate<D>[], draft: D, kind: SendKind) => {
+  for (const gate of gates) {
     if (!appliesTo(gate, draft)) continue
     const checking = gate.check(draft, kind)
     if (checking) await checking

@@ -1,21 +1,19 @@
 /** Sends one claimed message: runs its gates again, reserves its usage, hands it to the provider, and settles it. */
-import type { Reservation, Usage } from '../../customers/usage/reserve.ts'
+import type { Reservation } from '../../customers/usage/reserve.ts'
 import { makeBatcher } from '../../platform/db/batch.ts'
 import { retryOnOutage } from '../../platform/db/outage.ts'
 import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
 import { type Code, Failure } from '../../platform/ground/errors.ts'
-import type { Log } from '../../platform/ground/log.ts'
 import { hourMs, minuteMs } from '../../platform/ground/units.ts'
 import type { Handover, HandoverFault } from '../../providers/handover.ts'
 import type { AdmitDraft } from './admit-draft.ts'
 import type { ChannelAdapter, MessageContent } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
 import { asHandoverFault, entryOf, handoverDetail, orgDeleted, responseOf } from './rows.ts'
-import { type ApplyReports, releasesUsage, spendBy } from './sent-message.ts'
+import type { SendNeeds } from './send.ts'
+import { releasesUsage, spendBy } from './sent-message.ts'
 import type { SettleClaimed } from './settle-claimed.ts'
 import { type ClaimedRow, findLiveOrgs, type Settled } from './store/claim-messages.ts'
-import type { SuppressRefused } from './suppress-refused.ts'
 import type { ThrottlePause } from './throttle-pause.ts'
 
 /** The wait after each transient fault. When all are used, the message fails. */
@@ -43,20 +41,12 @@ const changedParties = (row: ClaimedRow, content: MessageContent): Partial<Settl
 // biome-ignore lint/suspicious/noExplicitAny: each channel only gets drafts that it made itself
 export type SchedulerChannel = { channel: ChannelAdapter<any>; admit: AdmitDraft<any> }
 
-export type FireMessage = (row: ClaimedRow, channel: SchedulerChannel) => Promise<unknown>
-
-export type FireNeeds = {
-  db: Db
-  usage: Usage
-  clock: Clock
-  log: Log
-  applyReports: ApplyReports
-  suppressRefused: SuppressRefused
-}
+type Settling = Pick<SendNeeds<Draft>, 'usage' | 'clock' | 'log' | 'applyReports' | 'suppressRefused'>
+export type FireNeeds = Settling & { db: Db }
 
 type Needs = FireNeeds & { settled: SettleClaimed; throttlePause: ThrottlePause }
 
-export const makeFireMessage = (needs: Needs): FireMessage => {
+export const makeFireMessage = (needs: Needs) => {
   const { db, usage, clock, log, applyReports, suppressRefused, throttlePause } = needs
   const { settle, defer, fail, cancel } = needs.settled
 
@@ -71,7 +61,7 @@ export const makeFireMessage = (needs: Needs): FireMessage => {
   })
 
   const reserve = async (row: ClaimedRow, draft: Draft, { channel, admit }: SchedulerChannel): Promise<Reservation> => {
-    await passGates(channel.gates, draft, 'fire')
+    await passGates(channel.gates.fire, draft, 'fire')
     const { reservation } = await admit.reserve(draft, 'fire', {
       // The sandbox limit was counted on the day of the request.
       // A job took the allowance of its test messages when it was accepted.
@@ -114,7 +104,6 @@ export const makeFireMessage = (needs: Needs): FireMessage => {
       provider: handover.provider,
       provider_response: responseOf(handover.providerMessageId),
       history: [entryOf('sent', at, handoverDetail(draft))],
-      event: 'message.sent',
       ...changedParties(row, content),
     })
   }
@@ -124,7 +113,7 @@ export const makeFireMessage = (needs: Needs): FireMessage => {
     if (!settled) await usage.release(reservation)
   }
 
-  return async (row, to) => {
+  return async (row: ClaimedRow, to: SchedulerChannel): Promise<unknown> => {
     const { channel } = to
     const draft: Draft = channel.draftOf(row)
     draft.mayRepeat = row.was_interrupted

@@ -14,22 +14,16 @@ import { findRecorded, type RecordedRow } from './store/message-outcomes.ts'
  * Resolves with the stored messages among those, by id. The usage of the others is released. `reservationIds` are the
  * reservations that the request made besides those of its messages.
  */
-export type TakeUpInterrupted = (
-  orgId: string,
-  messageIds: string[],
-  reservationIds?: string[],
-) => Promise<Map<string, RecordedRow>>
-
-type Needs = { db: Db; settleUsage: Pick<SettleUsage, 'interrupted'> }
-
 export const makeTakeUpInterrupted =
-  ({ db, settleUsage }: Needs): TakeUpInterrupted =>
-  async (orgId, messageIds, reservationIds = []) => {
+  ({ db, settleUsage }: { db: Db; settleUsage: SettleUsage }) =>
+  async (orgId: string, messageIds: string[], reservationIds: string[] = []): Promise<Map<string, RecordedRow>> => {
     await settleUsage.interrupted(orgId, [...messageIds, ...reservationIds])
     const createdAt = messageIds.map((id) => new Date(timeOfId(id)))
     const rows = await db.rows(findRecorded, { orgId, ids: messageIds, createdAt })
     return new Map(rows.map((row) => [row.id, row]))
   }
+
+export type TakeUpInterrupted = ReturnType<typeof makeTakeUpInterrupted>
 
 /** The response that the interrupted request would have given for its message. */
 export const answerOfRecorded = (row: RecordedRow): AcceptedMessage => {

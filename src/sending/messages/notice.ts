@@ -5,16 +5,12 @@ import type { Clock } from '../../platform/ground/clock.ts'
 import type { EmailProvider } from '../../providers/email/email-provider.ts'
 import { makeSendServiceMail } from '../../providers/email/service-mail.ts'
 
-export type Notice = { orgId: string; subject: string; text: string }
-
-/** Emails all owners and developers, each separately so that they do not see each other's addresses. */
-export type SendNotice = (notice: Notice) => Promise<void>
-
 type Needs = { db: Db; clock: Clock; provider: Pick<EmailProvider, 'send'>; serviceDomain: string }
 
-export const makeSendNotice = ({ db, ...needs }: Needs): SendNotice => {
+/** Emails all owners and developers, each separately so that they do not see each other's addresses. */
+export const makeSendNotice = ({ db, ...needs }: Needs) => {
   const send = makeSendServiceMail(needs)
-  return async ({ orgId, subject, text }) => {
+  return async ({ orgId, subject, text }: { orgId: string; subject: string; text: string }): Promise<void> => {
     const members = await db.rows(findMembersInRoles, { orgId, roles: ['owner', 'developer'] })
     for (const { email } of members) await send({ orgId, to: email, subject, text, html: null })
   }

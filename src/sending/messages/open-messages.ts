@@ -27,7 +27,7 @@ import { makeAdmitDraft } from './admit-draft.ts'
 import { makeBrowseMessages } from './browse.ts'
 import { makeCancelMessage } from './cancel.ts'
 import type { ChannelAdapter } from './channel-adapter.ts'
-import type { Draft } from './draft.ts'
+import { type Draft, makeSentBy } from './draft.ts'
 import { makeFetchAttachments } from './email/attachments.ts'
 import { makeBulkEmails } from './email/bulk-emails.ts'
 import { makeDraftEmails } from './email/draft-emails.ts'
@@ -45,7 +45,6 @@ import { entryOf, orgDeleted } from './rows.ts'
 import { makeScheduler } from './scheduler.ts'
 import { makeSendMessage } from './send.ts'
 import { makeSendBatch } from './send-batch.ts'
-import { makeSentBy } from './sent-by.ts'
 import type { HeldUntil, OnSent } from './settle-claimed.ts'
 import { makeSettleUsage } from './settle-usage.ts'
 import { makeBulkSms } from './sms/bulk-sms.ts'
@@ -63,7 +62,6 @@ const smsConcurrency = 10
 
 type Needs = {
   db: Db
-  /** The handle for requests that only read. */
   readDb: Db
   clock: Clock
   log: Log
@@ -95,19 +93,13 @@ type Needs = {
 type TenantRows = { orgId: string; tenantId: string; limit: number }
 
 export const openMessages = (needs: Needs) => {
-  const { db, clock, log, usage, audit, appendEvents, announce, idempotency, suppress } = needs
-  const { serviceDomain, onProviderOutage } = needs
-  const outcomes = makeOutcomes({ db, clock, log, appendEvents, suppress })
-  const findSuppressed = makeFindSuppressed({ db })
-  const defaultProject = makeDefaultProject({ db })
+  const { db, clock, log, usage, idempotency, serviceDomain, onProviderOutage } = needs
+  const outcomes = makeOutcomes(needs)
+  const findSuppressed = makeFindSuppressed(needs)
+  const sentBy = makeSentBy(makeDefaultProject({ db }))
   const email = makeEmailChannel({
-    clock,
-    usage,
-    templates: needs.templates,
-    links: needs.links,
-    senders: needs.senders,
+    ...needs,
     provider: needs.emailProvider,
-    returnPathOf: needs.returnPathOf,
     simulate: (mail) => simulate(mail, serviceDomain),
     findMembers: async (orgId, addresses) => {
       const rows = await db.rows(findVerifiedMembers, { orgId, emails: addresses })
@@ -116,25 +108,16 @@ export const openMessages = (needs: Needs) => {
   })
   const handovers = makeSmsHandovers()
   const sharedHandovers = makeSharedHandovers({ db, log, own: handovers })
-  const sms = makeSmsChannel({
-    clock,
-    usage,
-    templates: needs.templates,
-    geo: needs.geo,
-    resolveDlt: needs.resolveDlt,
-    smsSenders: needs.smsSenders,
-    provider: needs.smsProvider,
-    findSuppressed,
-    handovers,
-  })
-  const { record, recordChunk } = makeRecordMessages({ db, log, audit, idempotency, announce })
-  const settleUsage = makeSettleUsage({ db, expired: makeExpiredReservations({ db, clock }) })
-  const suppressRefused = makeSuppressRefused({ db, log, suppress })
+  const sms = makeSmsChannel({ ...needs, provider: needs.smsProvider, findSuppressed, handovers })
+  const { record, recordChunk } = makeRecordMessages(needs)
+  const settleUsage = makeSettleUsage({ db, expired: makeExpiredReservations(needs) })
+  const suppressRefused = makeSuppressRefused(needs)
   const settling = { usage, clock, log, applyReports: outcomes.applyInBackground, suppressRefused }
   const pipelineOf = <D extends Draft>(channel: ChannelAdapter<D>) => ({
     channel,
     admit: makeAdmitDraft({ channel, usage, findSuppressed }),
     beginHandOver: makeBeginHandOver({ channel, clock, log }),
+    later: makeAcceptForLater({ channel, usage, record, clock, log }),
     record,
     recordChunk,
     takeUp: makeTakeUpInterrupted({ db, settleUsage }),
@@ -142,69 +125,42 @@ export const openMessages = (needs: Needs) => {
     onProviderOutage,
     ...settling,
   })
-  const emailPipeline = pipelineOf(email)
-  const smsPipeline = pipelineOf(sms)
+  const channels = { email: pipelineOf(email), sms: pipelineOf(sms) }
+  const sendsOf = <D extends Draft>(pipeline: ReturnType<typeof pipelineOf<D>>, concurrency: number) => ({
+    send: makeSendMessage(pipeline),
+    /** Reports an outage of the provider at once, whatever the operator has set. */
+    sendAtOnce: makeSendMessage({ ...pipeline, onProviderOutage: 'refuse' }),
+    sendBatch: makeSendBatch({ ...pipeline, concurrency }),
+  })
   return {
     outcomes,
-    /** `sendAtOnce` reports an outage of the provider at once, whatever the operator has set. */
     emails: {
-      drafts: makeDraftEmails({ clock, defaultProject }),
-      send: makeSendMessage(emailPipeline),
-      sendAtOnce: makeSendMessage({ ...emailPipeline, onProviderOutage: 'refuse' }),
-      sendBatch: makeSendBatch({ concurrency: emailConcurrency, ...emailPipeline }),
+      drafts: makeDraftEmails({ clock, sentBy }),
+      ...sendsOf(channels.email, emailConcurrency),
       fetchAttachments: makeFetchAttachments(needs.agent),
     },
     sms: {
-      drafts: makeDraftSms({ clock, defaultProject }),
-      send: makeSendMessage(smsPipeline),
-      sendAtOnce: makeSendMessage({ ...smsPipeline, onProviderOutage: 'refuse' }),
+      drafts: makeDraftSms({ clock, sentBy }),
+      ...sendsOf(channels.sms, smsConcurrency),
       handovers: sharedHandovers,
-      sendBatch: makeSendBatch({ concurrency: smsConcurrency, ...smsPipeline }),
     },
     /** The parts of the pipeline that one-time codes share with messages. */
-    codes: {
-      email: { channel: email, beginHandOver: emailPipeline.beginHandOver },
-      sms: { channel: sms, beginHandOver: smsPipeline.beginHandOver },
-      findSuppressed,
-      suppressRefused,
-      sentBy: makeSentBy(defaultProject),
-    },
-    cancel: makeCancelMessage({ db, clock, audit }),
+    codes: { ...channels, findSuppressed, suppressRefused, sentBy },
+    cancel: makeCancelMessage(needs),
     read: makeReadMessages({ db: needs.readDb }),
     browse: makeBrowseMessages({ db: needs.readDb }),
-    resend: makeResendMessage({
-      clock,
-      links: needs.links,
-      channels: {
-        email: { channel: email, later: makeAcceptForLater(emailPipeline) },
-        sms: { channel: sms, later: makeAcceptForLater(smsPipeline) },
-      },
-    }),
+    resend: makeResendMessage({ ...needs, channels }),
     notify: makeSimulateReport({ db, clock, log, outcomes }),
-    scheduler: makeScheduler({
-      db,
-      channels: { email: emailPipeline, sms: smsPipeline },
-      announce,
-      heldUntil: needs.heldUntil,
-      onSent: needs.onSent,
-      ...settling,
-    }),
+    scheduler: makeScheduler({ ...needs, ...settling, channels }),
     bulk: {
-      email: makeBulkEmails({ channel: email, senders: needs.senders, links: needs.links }),
-      sms: makeBulkSms({ channel: sms, geo: needs.geo, resolveDlt: needs.resolveDlt, smsSenders: needs.smsSenders }),
+      email: makeBulkEmails({ ...needs, channel: email }),
+      sms: makeBulkSms({ ...needs, channel: sms }),
     },
-    sentBy: makeSentBy(defaultProject),
+    sentBy,
     findSuppressed,
     settleUsage: settleUsage.expired,
-    /** Runs when the worker starts. */
-    rescheduleLocal: makeRescheduleLocal({ db, clock, log }),
-    retention: makeMessageRetention({
-      db,
-      clock,
-      log,
-      contentDays: needs.contentDays,
-      retentionDays: needs.retentionDays,
-    }),
+    rescheduleLocal: makeRescheduleLocal(needs),
+    retention: makeMessageRetention(needs),
     /** For suspended, archived and erased tenants. */
     forTenant: {
       cancel: (tx: Pick<Db, 'change'>, work: { orgId: string; tenantId: string; reason: string }) => {

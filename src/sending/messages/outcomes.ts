@@ -12,8 +12,6 @@ import type { Log } from '../../platform/ground/log.ts'
 import { storableText } from '../../platform/ground/storable-text.ts'
 import type { Report } from '../../providers/handover.ts'
 import type { Suppress } from '../../recipients/suppressions/suppress.ts'
-import type { MessageEventName } from './rows.ts'
-import type { ApplyReports } from './sent-message.ts'
 import {
   applyReport,
   findRecipients,
@@ -33,55 +31,28 @@ export type ProviderNotification = {
   report: Report
 }
 
-export interface Outcomes {
-  /** The recipients of a message in the order To, Cc, Bcc. Empty for an unknown or erased message. */
-  recipientsOf(orgId: string, messageId: string): Promise<string[]>
-  take(notification: ProviderNotification): Promise<void>
-  /** For reports that came with the handover. `drained` waits for them. */
-  applyInBackground: ApplyReports
-  drained(): Promise<void>
-}
-
 type ReportEffect = {
-  status: Status
-  event: MessageEventName
-  /** The kind of the row in `message_events`. */
-  kind: string
+  status: 'delivered' | 'bounced' | 'failed'
+  /** The name of the event after `message.`, and the kind of the row in `message_events`. */
+  event: 'delivered' | 'bounced' | 'complained' | 'failed'
   errorPrefix?: string
   suppress?: 'bounce' | 'complaint'
 }
 
 const effects: Record<Report['kind'], ReportEffect> = {
-  delivered: { status: 'delivered', event: 'message.delivered', kind: 'delivered' },
-  hard_bounce: {
-    status: 'bounced',
-    event: 'message.bounced',
-    kind: 'bounced',
-    errorPrefix: 'Hard bounce',
-    suppress: 'bounce',
-  },
-  soft_bounce: { status: 'bounced', event: 'message.bounced', kind: 'bounced', errorPrefix: 'Soft bounce' },
-  complaint: {
-    status: 'bounced',
-    event: 'message.complained',
-    kind: 'complained',
-    errorPrefix: 'Complaint',
-    suppress: 'complaint',
-  },
-  failed: { status: 'failed', event: 'message.failed', kind: 'failed', errorPrefix: 'Not delivered' },
+  delivered: { status: 'delivered', event: 'delivered' },
+  hard_bounce: { status: 'bounced', event: 'bounced', errorPrefix: 'Hard bounce', suppress: 'bounce' },
+  soft_bounce: { status: 'bounced', event: 'bounced', errorPrefix: 'Soft bounce' },
+  complaint: { status: 'bounced', event: 'complained', errorPrefix: 'Complaint', suppress: 'complaint' },
+  failed: { status: 'failed', event: 'failed', errorPrefix: 'Not delivered' },
 }
 
 /** A report can arrive while the result of an attempt is unknown, so it may find a message scheduled for a retry. */
 const notYetReported: readonly Status[] = ['scheduled', 'sending', 'sent']
 
-/** The statuses that a report may change. A delivery never replaces a bounce, and a bounced message stays bounced. */
-const changes: Record<Report['kind'], readonly Status[]> = {
-  delivered: notYetReported,
-  hard_bounce: [...notYetReported, 'delivered'],
-  soft_bounce: [...notYetReported, 'delivered'],
-  complaint: [...notYetReported, 'delivered'],
-  failed: notYetReported,
-}
+/** Whether a report may change the status. A delivery never replaces a bounce, and a bounced message stays bounced. */
+const changesStatus = ({ status }: MessageRow, { kind }: Report): boolean =>
+  notYetReported.includes(status) || (status === 'delivered' && effects[kind].status === 'bounced')
 
 /**
  * Ignores reports about messages that were never handed to a provider, and about erased messages, whose recipients
@@ -92,17 +63,13 @@ const reportable = ({ status, attempts, to_addresses }: MessageRow): boolean => 
   return to_addresses.length > 0 && (!unsent || attempts > 0)
 }
 
-/** The status after the report, or undefined when the status does not change. */
-const nextStatus = (row: MessageRow, { kind }: Report): Status | undefined =>
-  changes[kind].includes(row.status) ? effects[kind].status : undefined
-
 /**
  * How often the report fires its event. A complaint fires once per recipient, even when another recipient's bounce or
  * complaint came first. Any other report fires once, and only when it changes the status.
  */
-const eventCount = (row: MessageRow, { kind }: Report, recipients: number): number => {
-  const changed = changes[kind].includes(row.status)
-  if (kind === 'complaint') return changed || row.status === 'bounced' ? recipients : 0
+const eventCount = (row: MessageRow, report: Report, recipients: number): number => {
+  const changed = changesStatus(row, report)
+  if (report.kind === 'complaint') return changed || row.status === 'bounced' ? recipients : 0
   return changed ? 1 : 0
 }
 
@@ -121,16 +88,13 @@ const responseOf = ({ kind, token, bounceType, bounceSubtype, detail }: Report):
   return { ...reported, bounce_type: bounceType, bounce_subtype: bounceSubtype, detail }
 }
 
-/** An SMS has one recipient. Providers report it in several formats, such as the national one. */
-const recipientsOf = ({ channel, to_addresses }: MessageRow, report: Report): readonly string[] =>
-  channel === 'sms' ? to_addresses : report.recipients
-
 /**
  * Normalizes a report: storable text, each recipient once, and a time not before the message was sent, since the
  * provider's clock may differ from ours.
  */
 const normalized = (row: MessageRow, report: Report): Report => {
-  const recipients = recipientsOf(row, report)
+  // An SMS has one recipient. Providers report it in several formats, such as the national one.
+  const recipients = row.channel === 'sms' ? row.to_addresses : report.recipients
   // Sorted, so that two reports suppress addresses in the same order and cannot deadlock.
   const byAddress = new Map(recipients.map((recipient) => [recipient.toLowerCase(), storableText(recipient)]))
   return {
@@ -153,7 +117,7 @@ const waitsMs = [100, 400, 1_000]
 
 type Needs = { db: Db; clock: Clock; log: Log; appendEvents: AppendEvents; suppress: Suppress }
 
-export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs): Outcomes => {
+export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs) => {
   const pending = new Set<Promise<void>>()
 
   /** Waits a moment for the message to be stored: a provider's report can arrive before that. */
@@ -170,61 +134,48 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
     const { suppress: reason } = effects[report.kind]
     // Live and test mode share the suppression list, so test mode must not change it.
     if (!reason || row.environment === 'test') return
+    const { org_id: orgId, tenant_id: tenantId, channel, id: messageId, environment } = row
     for (const recipient of report.recipients) {
-      await suppress(tx, {
-        orgId: row.org_id,
-        tenantId: row.tenant_id,
-        channel: row.channel,
-        value: recipient.toLowerCase(),
-        reason,
-        source: 'provider',
-        messageId: row.id,
-        environment: row.environment,
-      })
+      const value = recipient.toLowerCase()
+      await suppress(tx, { orgId, tenantId, channel, value, reason, source: 'provider', messageId, environment })
     }
   }
 
   const apply = async (tx: Tx, orgId: string, messageId: string, received: Report): Promise<void> => {
-    const createdAt = new Date(timeOfId(messageId))
-    const row = await tx.row(lockMessage, { orgId, id: messageId, createdAt })
+    const message = { orgId, id: messageId, createdAt: new Date(timeOfId(messageId)) }
+    const row = await tx.row(lockMessage, message)
     if (!row || !reportable(row)) return
     const report = normalized(row, received)
     await suppressAll(tx, row, report)
     const entries = newEntries(row, report)
     if (entries.length === 0) return
-    const status = nextStatus(row, report)
-    const { event, kind } = effects[report.kind]
+    const { event, status: reported } = effects[report.kind]
+    const status = changesStatus(row, report) ? reported : undefined
     await tx.change(applyReport, {
-      orgId,
-      id: messageId,
-      createdAt,
+      ...message,
       status: status ?? row.status,
       history: JSON.stringify(entries),
       deliveredAt: status === 'delivered' ? report.at : null,
       errorMessage: status ? errorOf(report) : null,
       providerResponse: status ? JSON.stringify(responseOf(report) ?? {}) : null,
     })
-    const at = entries.map(() => clock.now())
+    const { tenant_id: tenantId, environment, channel } = row
+    const owner = { orgId, tenantId, environment }
+    const ids = entries.map(() => newId('event', clock.millis()))
+    const recipients = entries.map(({ recipient }) => recipient)
     await tx.change(insertMessageEvents, {
-      orgId,
-      ids: entries.map(() => newId('event', clock.millis())),
-      at,
+      ...owner,
+      ids,
+      at: clock.now(),
       messageId,
-      tenantId: row.tenant_id,
-      environment: row.environment,
-      channel: row.channel,
-      kinds: entries.map(() => kind),
-      recipients: entries.map(({ recipient }) => recipient),
+      channel,
+      kind: event,
+      recipients,
     })
-    const reason = event === 'message.bounced' && report.detail !== null ? { reason: report.detail } : {}
+    const reason = event === 'bounced' && report.detail !== null ? { reason: report.detail } : {}
+    const data = { message_id: messageId, channel, status: status ?? row.status, ...reason }
     for (let fired = eventCount(row, report, entries.length); fired > 0; fired--) {
-      await appendEvents(tx, {
-        orgId,
-        tenantId: row.tenant_id,
-        environment: row.environment,
-        event,
-        data: { message_id: messageId, channel: row.channel, status: status ?? row.status, ...reason },
-      })
+      await appendEvents(tx, { ...owner, event: `message.${event}`, data })
     }
   }
 
@@ -239,25 +190,29 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
   }
 
   return {
-    recipientsOf: async (orgId, messageId) => {
+    /** The recipients of a message in the order To, Cc, Bcc. Empty for an unknown or erased message. */
+    recipientsOf: async (orgId: string, messageId: string): Promise<string[]> => {
       await waitUntilStored(orgId, messageId)
       const createdAt = new Date(timeOfId(messageId))
       const row = await db.row(findRecipients, { orgId, id: messageId, createdAt })
       return row ? [...row.to_addresses, ...row.cc, ...row.bcc] : []
     },
-    take: async ({ provider, id, orgId, messageId, report }) => {
+    take: async ({ provider, id, orgId, messageId, report }: ProviderNotification): Promise<void> => {
       await waitUntilStored(orgId, messageId)
       await db.tx(async (tx) => {
         if (!(await tx.row(recordNotification, { provider, id, at: clock.now() }))) return
         await apply(tx, orgId, messageId, report)
       })
     },
-    applyInBackground: (orgId, messageId, reports) => {
+    /** For reports that came with the handover. `drained` waits for them. */
+    applyInBackground: (orgId: string, messageId: string, reports: Report[]): void => {
       const applying = applyAll(orgId, messageId, reports).finally(() => pending.delete(applying))
       pending.add(applying)
     },
-    drained: async () => {
+    drained: async (): Promise<void> => {
       await Promise.all(pending)
     },
   }
 }
+
+export type Outcomes = ReturnType<typeof makeOutcomes>

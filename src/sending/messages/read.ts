@@ -1,8 +1,8 @@
 import type { Db } from '../../platform/db/pool.ts'
 import type { Channel } from '../../platform/ground/channel.ts'
 import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
-import { Failure } from '../../platform/ground/errors.ts'
 import { timeOfId } from '../../platform/ground/ids.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
 import type { Scope } from '../../platform/ground/scope.ts'
 import { recipientMark, tagMark } from './marks.ts'
 import { eventsOfMessage, findInOrg, type MessageEventRow } from './store/browse-messages.ts'
@@ -21,16 +21,6 @@ export type Filters = {
 /** As many events of a message as its page shows. */
 const shownEvents = 200
 
-export interface ReadMessages {
-  /** Whatever its channel, environment and tenant. */
-  findInOrg(orgId: string, id: string): Promise<MessageRow>
-  /** The newest events, newest first. */
-  eventsOf(orgId: string, id: string): Promise<MessageEventRow[]>
-  find(scope: Scope, channel: Channel, id: string): Promise<MessageRow>
-  /** Newest first. Returns up to one row more than the limit, which shows whether another page follows. */
-  list(scope: Scope, channel: Channel, filters: Filters, page: PageAsked): Promise<ListedRow[]>
-}
-
 /** Picks the statement whose index leaves the fewest rows to filter. */
 const statementFor = (scope: Scope, { status, tag, to }: Filters) => {
   if (to !== undefined) return listMessages.byRecipient
@@ -40,29 +30,23 @@ const statementFor = (scope: Scope, { status, tag, to }: Filters) => {
   return scope.projectId === null ? listMessages.all : listMessages.byProject
 }
 
-export const makeReadMessages = ({ db }: { db: Db }): ReadMessages => ({
-  findInOrg: async (orgId, id) => {
-    const row = await db.row(findInOrg, { orgId, id, createdAt: new Date(timeOfId(id)) })
-    if (!row) throw new Failure('NOT_FOUND')
-    return row
-  },
-  eventsOf: (orgId, id) => db.rows(eventsOfMessage, { orgId, id, limit: shownEvents }),
-  find: async ({ orgId, tenantId, environment, projectId }, channel, id) => {
-    const createdAt = new Date(timeOfId(id))
-    const row = await db.row(findMessage, { orgId, tenantId, environment, projectId, channel, id, createdAt })
-    if (!row) throw new Failure('NOT_FOUND')
-    return row
-  },
-  list: (scope, channel, filters, page) => {
-    const { orgId, environment, tenantId, projectId } = scope
+export const makeReadMessages = ({ db }: { db: Db }) => ({
+  /** Whatever its channel, environment and tenant. */
+  findInOrg: (orgId: string, id: string): Promise<MessageRow> =>
+    orNotFound(db.row(findInOrg, { orgId, id, createdAt: new Date(timeOfId(id)) })),
+  /** The newest events, newest first. */
+  eventsOf: (orgId: string, id: string): Promise<MessageEventRow[]> =>
+    db.rows(eventsOfMessage, { orgId, id, limit: shownEvents }),
+  find: (scope: Scope, channel: Channel, id: string): Promise<MessageRow> =>
+    orNotFound(db.row(findMessage, { ...scope, channel, id, createdAt: new Date(timeOfId(id)) })),
+  /** Newest first. Returns up to one row more than the limit, which shows whether another page follows. */
+  list: (scope: Scope, channel: Channel, filters: Filters, page: PageAsked): Promise<ListedRow[]> => {
+    const { orgId } = scope
     const { status = null, tag = null, createdAfter = null, createdBefore = null } = filters
     const to = filters.to?.toLowerCase() ?? null
     return db.rows(statementFor(scope, filters), {
-      orgId,
-      environment,
+      ...scope,
       channel,
-      tenantId,
-      projectId,
       status,
       tag,
       tagMark: tag === null ? null : tagMark(orgId, tag),
@@ -74,3 +58,5 @@ export const makeReadMessages = ({ db }: { db: Db }): ReadMessages => ({
     })
   },
 })
+
+export type ReadMessages = ReturnType<typeof makeReadMessages>

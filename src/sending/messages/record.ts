@@ -2,7 +2,6 @@
  * Stores messages. A message, its event, its audit entry and its idempotent response commit together. So do the messages
  * of a batch that are stored at the same time, with an audit entry about all of them.
  */
-
 import { type Line, settledUsage } from '../../customers/usage/lines.ts'
 import { settleUsage } from '../../customers/usage/store.ts'
 import type { Audit, AuditEntry, EntryFields } from '../../journal/audit/append.ts'
@@ -19,19 +18,15 @@ import type { Idempotency, IdempotencyClaim } from '../../platform/idempotency/c
 import { insertMessages, type LinkedRows, packMessages } from './store/insert-messages.ts'
 import type { NewMessage } from './store/message-row.ts'
 
-export type StoredReservation = { orgId: string; id: string }
-
-/** The event that reports the status of a new message. */
-export type StateEvent = { at: Date; more?: LinkedRows['event_more'] }
-
 export type Recording = {
   message: NewMessage
-  event?: StateEvent
+  /** The event that reports the status of a new message. */
+  event?: { at: Date; more?: LinkedRows['event_more'] }
   /** The audit entry of the request, or of the messages that are stored together. */
   entry?: AuditEntry
   answer?: { claim: IdempotencyClaim; status: number; body: string }
   /** The stored reservation of the batch whose last messages these are. What it still reserves stays counted. */
-  closes?: StoredReservation
+  closes?: { orgId: string; id: string }
   /** Usage that was drawn from a lease and is counted with this record. Other usage was counted when it was reserved. */
   drawn?: Line[]
   /** The trace of the request. A statement serves several requests, so it cannot be read there. */
@@ -52,18 +47,13 @@ export type RecordChunk = (chunk: RecordingChunk) => Promise<boolean[]>
 
 type Inserted = {
   entries: EntryFields[]
-  /** How many events were written. */
   events: number
 }
 
 type Needs = { db: Db; log: Log; audit: Audit; idempotency: Idempotency; announce: AnnounceEvents }
 
 /** A single object literal, for speed: this runs for every message. */
-const linkedRows = (
-  event: StateEvent | undefined,
-  entry: EntryFields | undefined,
-  trace: string | undefined,
-): LinkedRows => ({
+const linkedRows = (event: Recording['event'], entry?: EntryFields, trace?: string): LinkedRows => ({
   event_id: event && newId('event', event.at.getTime()),
   event_at: event && iso(event.at),
   event_more: event?.more,
@@ -99,13 +89,8 @@ export const makeRecordMessages = ({ db, log, audit, idempotency, announce }: Ne
       message,
       linked: linkedRows(event, entries[i], trace),
     }))
-    const inserted = await runner.row(insertMessages, {
-      ...settledUsage(
-        reserved,
-        batch.flatMap(({ drawn }) => (drawn ? [drawn] : [])),
-      ),
-      ...packMessages(rows),
-    })
+    const drawn = batch.flatMap((recording) => (recording.drawn ? [recording.drawn] : []))
+    const inserted = await runner.row(insertMessages, { ...settledUsage(reserved, drawn), ...packMessages(rows) })
     return { entries: entries.filter((entry) => entry !== undefined), events: inserted?.events ?? 0 }
   }
 
@@ -127,11 +112,9 @@ export const makeRecordMessages = ({ db, log, audit, idempotency, announce }: Ne
   }
 
   /** Stores the message even if its audit entry cannot be stored. The audit logs the missing entry. */
-  const recordOne = ({ message, event, entry, answer, drawn, trace }: Recording): Promise<void> =>
+  const recordOne = ({ entry, answer, closes: _, ...alone }: Recording): Promise<void> =>
     db.tx(async (tx) => {
-      const inserted = await insert(tx, [
-        { message, ...(event && { event }), ...(drawn && { drawn }), ...(trace !== undefined && { trace }) },
-      ])
+      const inserted = await insert(tx, [alone])
       tx.afterCommit(() => committed(inserted))
       if (entry) await audit(tx, entry)
       if (answer) await idempotency.recordWith(tx, [answer])

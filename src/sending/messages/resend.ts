@@ -66,7 +66,7 @@ export const makeResendMessage = ({ clock, links, channels }: Needs): ResendMess
     if (!to) throw new Error(`The channel ${row.channel} is not configured`)
     const draft: Draft = to.channel.draftOf(copyOf(row, clock.now()))
     // The gates find the sender, whose sandbox limit counts now. What they refuse, the scheduler records as failed.
-    await passGates(to.channel.gates, draft, 'fire').catch((error) => {
+    await passGates(to.channel.gates.fire, draft, 'fire').catch((error) => {
       if (!(error instanceof Failure)) throw error
     })
     return to.later.schedule(draft, { actor, claim: undefined })

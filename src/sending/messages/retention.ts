@@ -1,5 +1,4 @@
 /** Removes old messages, redacts old content, and deletes old provider notifications. */
-
 import { inChunks } from '../../platform/db/in-chunks.ts'
 import { monthAt } from '../../platform/db/months.ts'
 import type { Db } from '../../platform/db/pool.ts'
@@ -16,19 +15,6 @@ const sweptAtOnce = 500
 /** Longer than any provider repeats a notification. */
 const notificationDays = 14
 
-export type RemovedMessages = { messages: number; events: number; months: number }
-
-export interface MessageRetention {
-  /**
-   * Removes the messages of whole months that are older than `retentionDays`, if set, and their events. Messages that are
-   * not sent yet stay.
-   */
-  remove(): Promise<RemovedMessages>
-  /** Redacts content older than `contentDays`, if set. Returns the number of messages. */
-  redact(): Promise<number>
-  sweepNotifications(): Promise<number>
-}
-
 type Needs = {
   db: Db
   clock: Clock
@@ -37,28 +23,35 @@ type Needs = {
   retentionDays: number | undefined
 }
 
-const removeOld = async ({ db, clock, log, retentionDays }: Needs): Promise<RemovedMessages> => {
-  if (retentionDays === undefined) return { messages: 0, events: 0, months: 0 }
-  const since = new Date(clock.millis() - retentionDays * dayMs)
-  const before = monthAt(since).from
-  const messages = await removeMonths({ db, log }, messageRules(since), before)
-  const events = await removeMonths({ db, log }, messageEventRules, before)
-  // Its entries name their messages only, and are found by them when a tenant is erased or an org is deleted.
-  await db.change(sweepOutbox, { before: since })
-  return { messages: messages.rows, events: events.rows, months: messages.months + events.months }
+export const makeMessageRetention = ({ db, clock, log, contentDays, retentionDays }: Needs) => {
+  const daysAgo = (days: number): Date => new Date(clock.millis() - days * dayMs)
+
+  return {
+    /**
+     * Removes the messages of whole months that are older than `retentionDays`, if set, and their events. Messages that
+     * are not sent yet stay.
+     */
+    remove: async (): Promise<{ messages: number; events: number; months: number }> => {
+      if (retentionDays === undefined) return { messages: 0, events: 0, months: 0 }
+      const since = daysAgo(retentionDays)
+      const before = monthAt(since).from
+      const messages = await removeMonths({ db, log }, messageRules(since), before)
+      const events = await removeMonths({ db, log }, messageEventRules, before)
+      // Its entries name their messages only, and are found by them when a tenant is erased or an org is deleted.
+      await db.change(sweepOutbox, { before: since })
+      return { messages: messages.rows, events: events.rows, months: messages.months + events.months }
+    },
+    /** Redacts content older than `contentDays`, if set. Returns the number of messages. */
+    redact: async (): Promise<number> => {
+      if (contentDays === undefined) return 0
+      const before = daysAgo(contentDays)
+      return inChunks(redactedAtOnce, () => db.change(redactContent, { before, at: clock.now() }))
+    },
+    sweepNotifications: (): Promise<number> => {
+      const before = daysAgo(notificationDays)
+      return inChunks(sweptAtOnce, () => db.change(sweepNotifications, { before, limit: sweptAtOnce }))
+    },
+  }
 }
 
-export const makeMessageRetention = (needs: Needs): MessageRetention => ({
-  remove: () => removeOld(needs),
-  redact: async () => {
-    const { db, clock, contentDays } = needs
-    if (contentDays === undefined) return 0
-    const before = new Date(clock.millis() - contentDays * dayMs)
-    return inChunks(redactedAtOnce, () => db.change(redactContent, { before, at: clock.now() }))
-  },
-  sweepNotifications: () => {
-    const { db, clock } = needs
-    const before = new Date(clock.millis() - notificationDays * dayMs)
-    return inChunks(sweptAtOnce, () => db.change(sweepNotifications, { before, limit: sweptAtOnce }))
-  },
-})
+export type MessageRetention = ReturnType<typeof makeMessageRetention>

@@ -7,7 +7,7 @@ import { type Handover, HandoverFault } from '../../providers/handover.ts'
 import type { MessageContent, OutcomeColumn } from './channel-adapter.ts'
 import type { Draft } from './draft.ts'
 import { recipientMark, tagMark } from './marks.ts'
-import type { EventRow, HistoryEntry, NewMessage, ProviderResponse, Status } from './store/message-row.ts'
+import type { EventRow, HistoryEntry, MessageRow, NewMessage, ProviderResponse, Status } from './store/message-row.ts'
 
 export const entryOf = (status: Status, at: Date, detail?: string): HistoryEntry => ({
   status,
@@ -18,11 +18,9 @@ export const entryOf = (status: Status, at: Date, detail?: string): HistoryEntry
 /** In the history of a message whose earlier attempt may have reached the provider. */
 const mayRepeatDetail = 'An earlier attempt was interrupted, so the provider may have received this message twice.'
 
-/** The detail of a history entry about a handover. */
 export const handoverDetail = ({ mayRepeat }: Pick<Draft, 'mayRepeat'>, detail?: string): string | undefined =>
   mayRepeat ? [detail, mayRepeatDetail].filter(Boolean).join(' ') : detail
 
-/** Why the messages of a deleted org are canceled. */
 export const orgDeleted = 'Organisation deleted'
 
 export const responseOf = (messageId: string | null, detail?: string): ProviderResponse => ({
@@ -83,41 +81,19 @@ export const scheduledRow = (draft: Draft, content: MessageContent, at: Date): N
     history: [entryOf('scheduled', at)],
   })
 
-export type MessageEventName =
-  | 'message.sent'
-  | 'message.delivered'
-  | 'message.bounced'
-  | 'message.failed'
-  | 'message.complained'
-
-const statusOf: Record<MessageEventName, Status> = {
-  'message.sent': 'sent',
-  'message.delivered': 'delivered',
-  'message.bounced': 'bounced',
-  'message.failed': 'failed',
-  'message.complained': 'bounced',
-}
-
-type EventSubject = {
-  orgId: string
-  tenantId: string | null
-  environment: 'live' | 'test'
-  channel: string
-  id: string
-}
-
+/** The event that reports a new status of a stored message. */
 export const messageEvent = (
-  event: MessageEventName,
-  { orgId, tenantId, environment, channel, id }: EventSubject,
+  { org_id, tenant_id, environment, channel, id }: MessageRow,
+  status: Status,
   at: Date,
   more: Record<string, string> = {},
 ): EventRow => ({
-  org_id: orgId,
+  org_id,
   id: newId('event', at.getTime()),
-  tenant_id: tenantId,
+  tenant_id,
   environment,
-  event,
-  data: { message_id: id, channel, status: statusOf[event], ...more },
+  event: `message.${status}`,
+  data: { message_id: id, channel, status, ...more },
   created_at: iso(at),
   traceparent: currentTraceparent(),
 })

@@ -16,13 +16,6 @@ const toleranceMs = 1_000
 /** The size of a claim after a provider has throttled, until it accepts a message again. */
 const probeLimit = 10
 
-export interface Scheduler {
-  /** Claims up to `limit` due messages for this process. Returns none while sending is paused by a provider. */
-  claim(limit: number): Promise<ClaimedRow[]>
-  /** Sends one claimed message and records the outcome. */
-  fire(row: ClaimedRow): Promise<void>
-}
-
 type Needs = FireNeeds & {
   channels: Record<string, SchedulerChannel>
   announce: AnnounceEvents
@@ -31,7 +24,7 @@ type Needs = FireNeeds & {
   claimBytes?: number
 }
 
-export const makeScheduler = (needs: Needs): Scheduler => {
+export const makeScheduler = (needs: Needs) => {
   const { channels, clock, heldUntil, claimBytes } = needs
   const throttlePause = makeThrottlePause(needs)
   const claimDueMessages = makeClaimDueMessages({ ...needs, claimBytes })
@@ -60,11 +53,12 @@ export const makeScheduler = (needs: Needs): Scheduler => {
   }
 
   return {
-    claim: async (limit) => {
+    /** Claims up to `limit` due messages for this process. Returns none while sending is paused by a provider. */
+    claim: async (limit: number): Promise<ClaimedRow[]> => {
       if (throttlePause.end()) return []
       return claimDueMessages(throttlePause.isOnTrial() ? Math.min(limit, probeLimit) : limit)
     },
-    fire: async (row) => {
+    fire: async (row: ClaimedRow): Promise<void> => {
       await fire(row)
     },
   }

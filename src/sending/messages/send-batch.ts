@@ -2,37 +2,27 @@
  * Sends many messages in one call. Usage is reserved once for the whole batch. Each item then passes the same pipeline
  * as a single send.
  */
-
 import { partOf } from '../../customers/usage/lines.ts'
-import type { Reservation, Usage } from '../../customers/usage/reserve.ts'
+import type { Reservation } from '../../customers/usage/reserve.ts'
 import type { Actor } from '../../journal/audit/append.ts'
 import { retryOnOutage } from '../../platform/db/outage.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
 import { type Code, catalogue, Failure } from '../../platform/ground/errors.ts'
-import type { Log } from '../../platform/ground/log.ts'
 import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
 import { claimedId, type IdempotencyClaim } from '../../platform/idempotency/claims.ts'
 import type { Handover, HandoverFault } from '../../providers/handover.ts'
-import type { AdmitDraft } from './admit-draft.ts'
 import { type BatchChunks, startChunks } from './batch-chunks.ts'
-import type { ChannelAdapter, Price } from './channel-adapter.ts'
+import type { Price } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
-import type { BeginHandOver, HandOver } from './hand-over.ts'
-import type { TakeUpInterrupted } from './interrupted-request.ts'
+import type { HandOver } from './hand-over.ts'
 import type { RecordChunk } from './record.ts'
 import { asHandoverFault, failedRow, sentRow } from './rows.ts'
-import { type ApplyReports, notRecorded, recipientRefusal, releasesUsage, sentEntry, spendBy } from './sent-message.ts'
+import type { SendNeeds } from './send.ts'
+import { notRecorded, recipientRefusal, releasesUsage, sentEntry, spendBy } from './sent-message.ts'
+import type { BatchResult } from './shapes.ts'
 import type { RecordedRow } from './store/message-outcomes.ts'
-import type { SuppressRefused } from './suppress-refused.ts'
 
-export type ItemError = { code: string; message: string }
-export type ItemResult = {
-  index: number
-  id: string | null
-  status: 'sent' | 'failed'
-  error: ItemError | null
-}
-export type BatchResult = { data: ItemResult[]; total: number; succeeded: number; failed: number }
+type ItemResult = BatchResult['data'][number]
+type ItemError = NonNullable<ItemResult['error']>
 
 /** A draft, or the failure that prevented one. */
 export type Item<D extends Draft> = D | Failure
@@ -73,12 +63,13 @@ const errorOf = (failure: Failure): ItemError => {
   return { code, message: keepsMessage ? failure.message : catalogue[code].text }
 }
 
-const failedItem = (index: number, error: ItemError, id: string | null = null): ItemResult => ({
-  index,
-  id,
-  status: 'failed',
-  error,
-})
+const failedItem = (index: number, error: ItemError, id: string | null = null): ItemResult => {
+  return { index, id, status: 'failed', error }
+}
+
+const sentItem = (index: number, id: string | null, error: ItemError | null = null): ItemResult => {
+  return { index, id, status: 'sent', error }
+}
 
 const notRecordedItem: ItemError = { code: 'MESSAGE_NOT_RECORDED', message: notRecorded }
 
@@ -99,31 +90,16 @@ const notSent = ({ mayRepeat }: Draft, reason = 'Not sent'): ItemError =>
 
 /** The result of an item that an earlier, interrupted attempt stored. */
 const recordedItem = (index: number, { id, sent_at, error_message }: RecordedRow): ItemResult =>
-  sent_at === null
-    ? failedItem(index, providerError(error_message ?? ''), id)
-    : { index, id, status: 'sent', error: null }
+  sent_at === null ? failedItem(index, providerError(error_message ?? ''), id) : sentItem(index, id)
 
 const responseOf = (data: ItemResult[]): BatchResult => {
   const succeeded = data.filter(({ status }) => status === 'sent').length
-  return {
-    data: data.sort((a, b) => a.index - b.index),
-    total: data.length,
-    succeeded,
-    failed: data.length - succeeded,
-  }
+  const total = data.length
+  return { data: data.sort((a, b) => a.index - b.index), total, succeeded, failed: total - succeeded }
 }
 
-type Needs<D extends Draft> = {
-  channel: ChannelAdapter<D>
-  admit: AdmitDraft<D>
-  beginHandOver: BeginHandOver<D>
-  usage: Usage
+type Needs<D extends Draft> = SendNeeds<D> & {
   recordChunk: RecordChunk
-  takeUp: TakeUpInterrupted
-  clock: Clock
-  log: Log
-  applyReports: ApplyReports
-  suppressRefused: SuppressRefused
   /** How many items are sent at the same time. */
   concurrency: number
 }
@@ -154,7 +130,6 @@ type Run<D extends Draft> = {
   handOver: HandOver<D>
   chunks: BatchChunks<ItemResult>
   claim: IdempotencyClaim | undefined
-  /** When the call reaches its time limit. */
   until: number
 }
 
@@ -189,7 +164,7 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
   const admitItem = async (item: ReservedItem<D>): Promise<{ used: Price; itemReservation: Reservation }> => {
     const { draft, reserved } = item
     try {
-      await passGates(channel.gates, draft, 'batch')
+      await passGates(channel.gates.batch, draft, 'batch')
       const { price, reservation: itemReservation } = await admit.reserve(draft, 'batch', {
         spendOf: ({ sandbox, warmup }) => ({ ...spendBy(draft), units: 0, sandbox, warmup }),
         keep: { id: draft.id },
@@ -221,10 +196,7 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
     chunks.add({
       recording: { message: sentRow(draft, channel.contentOf(draft), handover, at), event: { at } },
       isSent: true,
-      resultOf: (stored) =>
-        stored
-          ? { index, id: draft.id, status: 'sent', error: null }
-          : { index, id: null, status: 'sent', error: notRecordedItem },
+      resultOf: (stored) => (stored ? sentItem(index, draft.id) : sentItem(index, null, notRecordedItem)),
       onStored: reports && (() => applyReports(draft.by.orgId, draft.id, reports)),
     })
   }
@@ -311,10 +283,8 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
       const row = recorded?.get(draft.id)
       return row ? [recordedItem(index, row)] : []
     })
-    const reservedItems = await reserveAll(
-      drafts.filter(({ draft }) => !recorded?.has(draft.id)),
-      batchId,
-    )
+    const unsent = drafts.filter(({ draft }) => !recorded?.has(draft.id))
+    const reservedItems = await reserveAll(unsent, batchId)
     const entryOf = (sent: number) => sentEntry(first.draft, actor, null, sent)
     const chunks = startChunks<ItemResult>({ record: recordChunk, entryOf, log })
     const unstored = await runAll(reservedItems, { handOver: beginHandOver(until), chunks, claim, until })

@@ -2,7 +2,6 @@
  * The send pipeline: gates, reservation, provider, record. Single sends run it here. Batch items run it in
  * send-batch.ts, and scheduled messages run it in scheduler.ts when they are due.
  */
-
 import type { Reservation, Usage } from '../../customers/usage/reserve.ts'
 import type { Actor } from '../../journal/audit/append.ts'
 import { retryOnOutage } from '../../platform/db/outage.ts'
@@ -12,7 +11,7 @@ import { iso } from '../../platform/ground/instant.ts'
 import type { Log } from '../../platform/ground/log.ts'
 import { assertHeld, type Idempotency, type IdempotencyClaim } from '../../platform/idempotency/claims.ts'
 import type { Handover } from '../../providers/handover.ts'
-import { makeAcceptForLater, type SendRequest, type Unsent } from './accept-for-later.ts'
+import type { AcceptForLater, SendRequest, Unsent } from './accept-for-later.ts'
 import type { AdmitDraft } from './admit-draft.ts'
 import type { ChannelAdapter } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
@@ -34,32 +33,28 @@ import type { SuppressRefused } from './suppress-refused.ts'
 
 type Sent = { handover: Handover; reservation: Reservation }
 
-export interface SendMessage<D extends Draft> {
-  /**
-   * With an idempotency claim, the response is stored together with the message. The id of the draft is then derived
-   * from the claim.
-   */
-  single(draft: D, actor: Actor, claim: IdempotencyClaim | undefined): Promise<AcceptedMessage>
-}
-
-type Needs<D extends Draft> = {
+/** What single sends and batches of a channel need alike. */
+export type SendNeeds<D extends Draft> = {
   channel: ChannelAdapter<D>
   admit: AdmitDraft<D>
   beginHandOver: BeginHandOver<D>
   usage: Usage
-  record: RecordMessage
   takeUp: TakeUpInterrupted
-  idempotency: Pick<Idempotency, 'record'>
   clock: Clock
   log: Log
   applyReports: ApplyReports
   suppressRefused: SuppressRefused
+}
+
+type Needs<D extends Draft> = SendNeeds<D> & {
+  record: RecordMessage
+  later: AcceptForLater<D>
+  idempotency: Pick<Idempotency, 'record'>
   onProviderOutage: 'refuse' | 'queue'
 }
 
-export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D> => {
-  const { channel, admit, beginHandOver, usage, record, clock, log, applyReports, suppressRefused } = needs
-  const later = makeAcceptForLater(needs)
+export const makeSendMessage = <D extends Draft>(needs: Needs<D>) => {
+  const { channel, admit, beginHandOver, usage, record, clock, log, applyReports, suppressRefused, later } = needs
 
   /** Records a message whose usage stays counted, also if it cannot be recorded. */
   const recordUsed = async (draft: D, recording: Recording, reservation: Reservation): Promise<void> => {
@@ -139,11 +134,15 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
   }
 
   return {
-    single: async (draft, actor, claim) => {
+    /**
+     * With an idempotency claim, the response is stored together with the message. The id of the draft is then derived
+     * from the claim.
+     */
+    single: async (draft: D, actor: Actor, claim: IdempotencyClaim | undefined): Promise<AcceptedMessage> => {
       const request = { actor, claim }
       const earlier = claim?.interrupted ? await answerEarlier(draft, claim) : undefined
       if (earlier) return earlier
-      await passGates(channel.gates, draft, 'single')
+      await passGates(channel.gates.single, draft, 'single')
       if (draft.scheduledAt) {
         await admit.check(draft, 'single')
         return later.schedule(draft, request)
@@ -167,3 +166,5 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
     },
   }
 }
+
+export type SendMessage<D extends Draft> = ReturnType<typeof makeSendMessage<D>>

@@ -5,7 +5,6 @@ import type { HandoverFault, Report } from '../../providers/handover.ts'
 import type { Draft } from './draft.ts'
 import type { Recording } from './record.ts'
 
-/** The response to a single send. */
 export type AcceptedMessage = {
   id: string
   channel: string

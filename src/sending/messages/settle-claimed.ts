@@ -5,9 +5,9 @@ import { retryOnOutage } from '../../platform/db/outage.ts'
 import type { Db } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import type { Log } from '../../platform/ground/log.ts'
-import { entryOf, type MessageEventName, messageEvent } from './rows.ts'
+import { entryOf, messageEvent } from './rows.ts'
 import { type ClaimedRow, type Settled, settleClaimed } from './store/claim-messages.ts'
-import type { EventRow } from './store/message-row.ts'
+import type { EventRow, Status } from './store/message-row.ts'
 
 /** The earliest time from `at` on at which the message may be sent. Jobs do not send text messages at night. */
 export type HeldUntil = (row: ClaimedRow, at: Date) => Date
@@ -15,16 +15,10 @@ export type HeldUntil = (row: ClaimedRow, at: Date) => Date
 /** Called with the jobs of messages that were just sent, each job once. */
 export type OnSent = (jobs: { orgId: string; id: string }[]) => Promise<void>
 
-type Outcome = Pick<Settled, 'status'> & Partial<Settled> & { event?: MessageEventName; more?: Record<string, string> }
+/** `eventMore` is added to the event of the new status, which only `sent` and `failed` have. */
+type Outcome = Pick<Settled, 'status'> & Partial<Settled> & { eventMore?: Record<string, string> }
 
-/** Each resolves with whether the claim was still current. */
-export interface SettleClaimed {
-  settle(row: ClaimedRow, outcome: Outcome): Promise<boolean>
-  /** Puts the message off. */
-  defer(row: ClaimedRow, until: Date, attempts?: number): Promise<boolean>
-  fail(row: ClaimedRow, message: string, more?: Partial<Settled>): Promise<boolean>
-  cancel(row: ClaimedRow, reason: string): Promise<boolean>
-}
+const hasEvent = (status: Status): boolean => status === 'sent' || status === 'failed'
 
 const jobsOf = (rows: readonly ClaimedRow[]): { orgId: string; id: string }[] => {
   const jobs = new Map<string, { orgId: string; id: string }>()
@@ -34,7 +28,7 @@ const jobsOf = (rows: readonly ClaimedRow[]): { orgId: string; id: string }[] =>
 
 type Needs = { db: Db; clock: Clock; log: Log; announce: AnnounceEvents; heldUntil: HeldUntil; onSent: OnSent }
 
-export const makeSettleClaimed = ({ db, clock, log, announce, heldUntil, onSent }: Needs): SettleClaimed => {
+export const makeSettleClaimed = ({ db, clock, log, announce, heldUntil, onSent }: Needs) => {
   type Settlement = { row: ClaimedRow; settled: Settled; event?: EventRow & { message_id: string } }
   const settlements = makeBatcher<Settlement, boolean>({
     name: 'messages.settle',
@@ -51,54 +45,30 @@ export const makeSettleClaimed = ({ db, clock, log, announce, heldUntil, onSent 
     },
   })
 
-  const settle: SettleClaimed['settle'] = async (row, { event, more, ...columns }) => {
-    const at = clock.now()
-    const subject = {
-      orgId: row.org_id,
-      tenantId: row.tenant_id,
-      environment: row.environment,
-      channel: row.channel,
-      id: row.id,
-    }
-    const settled: Settled = {
-      org_id: row.org_id,
-      id: row.id,
-      created_at: row.created_at,
-      claim: row.claim as string,
-      due_at: null,
-      sent_at: null,
-      canceled_at: null,
-      error_message: null,
-      provider: null,
-      provider_response: null,
-      history: [],
-      attempts: row.attempts,
-      ...columns,
-    }
-    const item = {
-      row,
-      settled,
-      ...(event && { event: { ...messageEvent(event, subject, at, more), message_id: row.id } }),
-    }
+  /** Resolves with whether the claim was still current, as the functions below do. */
+  const settle = async (row: ClaimedRow, { eventMore, ...columns }: Outcome): Promise<boolean> => {
+    const event = hasEvent(columns.status) && messageEvent(row, columns.status, clock.now(), eventMore)
+    const { org_id, id, created_at, attempts } = row
+    const settled = { org_id, id, created_at, attempts, claim: row.claim as string, history: [], ...columns }
+    const item = { row, settled, ...(event && { event: { ...event, message_id: id } }) }
     const updated = await retryOnOutage(() => settlements.submit(item))
-    if (!updated) log.warn({ message_id: row.id }, 'message claim lost')
+    if (!updated) log.warn({ message_id: id }, 'message claim lost')
     return updated
   }
 
   return {
     settle,
-    defer: (row, until, attempts = row.attempts) =>
+    defer: (row: ClaimedRow, until: Date, attempts = row.attempts) =>
       settle(row, { status: 'scheduled', due_at: heldUntil(row, until), attempts }),
-    fail: (row, message, more) =>
+    fail: (row: ClaimedRow, message: string, more?: Partial<Settled>) =>
       settle(row, {
         status: 'failed',
         error_message: message,
         history: [entryOf('failed', clock.now(), message)],
-        event: 'message.failed',
-        more: { error: message },
+        eventMore: { error: message },
         ...more,
       }),
-    cancel: (row, reason) => {
+    cancel: (row: ClaimedRow, reason: string) => {
       const at = clock.now()
       return settle(row, {
         status: 'canceled',
@@ -109,3 +79,5 @@ export const makeSettleClaimed = ({ db, clock, log, announce, heldUntil, onSent 
     },
   }
 }
+
+export type SettleClaimed = ReturnType<typeof makeSettleClaimed>

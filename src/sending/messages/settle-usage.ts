@@ -2,7 +2,6 @@
  * Settles usage that a process reserved before it died. A message that was recorded stays counted. One that was never
  * recorded is released: nobody got a response for it.
  */
-
 import type { ExpiredReservations } from '../../customers/usage/expired-reservations.ts'
 import type { ReservationRow } from '../../customers/usage/store.ts'
 import { inChunks } from '../../platform/db/in-chunks.ts'
@@ -10,13 +9,6 @@ import type { Db } from '../../platform/db/pool.ts'
 import { timeOfId } from '../../platform/ground/ids.ts'
 import { findStatuses } from './store/message-outcomes.ts'
 import type { Status } from './store/message-row.ts'
-
-export interface SettleUsage {
-  /** Settles what has expired. Returns how many reservations and leases that were. */
-  expired(): Promise<number>
-  /** Settles these reservations of a request that was interrupted, so that its retry can reserve usage again. */
-  interrupted(orgId: string, reservationIds: string[]): Promise<void>
-}
 
 const chunk = 100
 
@@ -33,9 +25,7 @@ type Found = { status: Status; claim: string | null }
 const isReleased = ({ claim }: ReservationRow, message: Found | undefined): boolean =>
   message === undefined || (claim !== null && sent.has(message.status) && message.claim !== claim)
 
-type Needs = { db: Db; expired: ExpiredReservations }
-
-export const makeSettleUsage = ({ db, expired }: Needs): SettleUsage => {
+export const makeSettleUsage = ({ db, expired }: { db: Db; expired: ExpiredReservations }) => {
   const findMessages = async (rows: ReservationRow[]): Promise<Map<string, Found>> => {
     const messages = rows.flatMap(({ org_id, parts }) => Object.keys(parts).map((id) => ({ org_id, id })))
     const found = await db.rows(findStatuses, {
@@ -69,16 +59,20 @@ export const makeSettleUsage = ({ db, expired }: Needs): SettleUsage => {
   }
 
   return {
-    expired: async () => {
+    /** Settles what has expired. Returns how many reservations and leases that were. */
+    expired: async (): Promise<number> => {
       for (let total = 0; ; ) {
         const rows = await expired.find(chunk)
         total += await settleAll(rows)
         if (rows.length < chunk) return total + (await inChunks(chunk, () => expired.returnLeases(chunk)))
       }
     },
-    interrupted: async (orgId, reservationIds) => {
+    /** Settles these reservations of a request that was interrupted, so that its retry can reserve usage again. */
+    interrupted: async (orgId: string, reservationIds: string[]): Promise<void> => {
       const rows = await expired.findOf(orgId, reservationIds)
       if (rows.length > 0) await settleAll(rows)
     },
   }
 }
+
+export type SettleUsage = ReturnType<typeof makeSettleUsage>

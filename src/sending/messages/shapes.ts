@@ -1,5 +1,6 @@
 /** Schemas that the messages of all channels share. */
 import { z } from 'zod'
+import { givenInstant } from '../../platform/ground/bounded-text.ts'
 import type { Channel } from '../../platform/ground/channel.ts'
 import { isLocalTime, isTimeZone } from '../../platform/ground/local-time.ts'
 import { eachRefused, refusing, tenantByHeader } from '../../platform/ground/refused-fields.ts'
@@ -99,6 +100,27 @@ export const timeZone = z
   .refine(isTimeZone, 'Must be an IANA time zone, such as Europe/Berlin.')
   .optional()
 
+export const scheduledAt = givenInstant.transform((text) => new Date(text)).optional()
+
+export const templateSlug = z.string().min(1).max(64).optional()
+
+export const customIssue = (context: z.RefinementCtx, path: PropertyKey[], message: string): void =>
+  context.addIssue({ code: 'custom', path, message })
+
+/** Reports a text that is missing, as if the schema required it. */
+export const missingText = (context: z.RefinementCtx, field: string, message: string): void =>
+  context.addIssue({ code: 'invalid_type', expected: 'string', input: undefined, path: [field], message })
+
+type GivenTime = { scheduled_local?: string | undefined; scheduled_at_tz?: string | undefined }
+
+/** A local time needs its zone, and the zone a local time. */
+export const checkLocalTime = (given: GivenTime, context: z.RefinementCtx): void => {
+  const { scheduled_local: local, scheduled_at_tz: zone } = given
+  const required = (field: string, message: string) => customIssue(context, [field], message)
+  if (local !== undefined && zone === undefined) required('scheduled_at_tz', 'Required with scheduled_local.')
+  if (zone !== undefined && local === undefined) required('scheduled_local', 'Required with scheduled_at_tz.')
+}
+
 export const stringMap = z.record(z.string(), z.string())
 
 export const exampleMessageId = 'msg_01k5w3v8q6e9rbx2t7m4n0c1yz'
@@ -147,11 +169,11 @@ export const responseFields = <C extends Channel>({ channel, noun, receiver, rec
       created_at,
       scheduled_at: instant.optional().describe(`When the ${noun} will be sent. Present only if it is scheduled.`),
     },
-    canceled: {
+    canceled: z.strictObject({
       ...named,
       status: z.literal('canceled').describe('Always `canceled`.'),
       canceled_at: instant.describe(`When the ${noun} was canceled.`),
-    },
+    }),
     times: { created_at, sent_at, delivered_at },
     labels: {
       tags: z.array(z.string()).describe('Your labels.'),
@@ -173,7 +195,6 @@ export const responseFields = <C extends Channel>({ channel, noun, receiver, rec
   }
 }
 
-/** The examples of the same fields. */
 export const exampleTimes = { created_at: exampleInstant, sent_at: exampleInstant, delivered_at: null }
 
 export const exampleOutcome = (providerMessageId: string) => ({
@@ -227,3 +248,4 @@ export const BatchResponse = z
       },
     ],
   })
+export type BatchResult = z.output<typeof BatchResponse>

@@ -11,10 +11,8 @@ export type SuppressRefused = (
   fault: Pick<HandoverFault, 'refusedRecipients'>,
 ) => Promise<void>
 
-type Needs = { db: Db; log: Log; suppress: Suppress }
-
 export const makeSuppressRefused =
-  ({ db, log, suppress }: Needs): SuppressRefused =>
+  ({ db, log, suppress }: { db: Db; log: Log; suppress: Suppress }): SuppressRefused =>
   async ({ id, channel, by, hasCode }, { refusedRecipients }) => {
     if (refusedRecipients.length === 0) return
     // Sorted, so that two messages suppress addresses in the same order and cannot deadlock.

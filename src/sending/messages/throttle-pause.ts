@@ -3,23 +3,13 @@ import type { Clock } from '../../platform/ground/clock.ts'
 import type { Log } from '../../platform/ground/log.ts'
 import { minuteMs, secondMs } from '../../platform/ground/units.ts'
 
-export interface ThrottlePause {
-  /** Begins a pause, unless there is one. It is twice as long each time. Returns its end. */
-  begin(): Date
-  /** The end of the present pause, if there is one. */
-  end(): Date | undefined
-  /** Whether no provider has accepted a message since the last pause. */
-  isOnTrial(): boolean
-  /** A provider has accepted a message. */
-  reset(): void
-}
-
-export const makeThrottlePause = ({ clock, log }: { clock: Clock; log: Log }): ThrottlePause => {
+export const makeThrottlePause = ({ clock, log }: { clock: Clock; log: Log }) => {
   let until = 0
   let lengthMs = 0
   const isOn = () => clock.millis() < until
   return {
-    begin: () => {
+    /** Begins a pause, unless there is one. It is twice as long each time. Returns its end. */
+    begin: (): Date => {
       if (!isOn()) {
         lengthMs = Math.min(Math.max(secondMs, lengthMs * 2), minuteMs)
         until = clock.millis() + lengthMs
@@ -27,10 +17,15 @@ export const makeThrottlePause = ({ clock, log }: { clock: Clock; log: Log }): T
       }
       return new Date(until)
     },
-    end: () => (isOn() ? new Date(until) : undefined),
+    /** The end of the present pause, if there is one. */
+    end: (): Date | undefined => (isOn() ? new Date(until) : undefined),
+    /** Whether no provider has accepted a message since the last pause. */
     isOnTrial: () => lengthMs > 0,
-    reset: () => {
+    /** A provider has accepted a message. */
+    reset: (): void => {
       lengthMs = 0
     },
   }
 }
+
+export type ThrottlePause = ReturnType<typeof makeThrottlePause>

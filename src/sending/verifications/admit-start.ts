@@ -2,79 +2,51 @@
  * Decides whether a code may be sent, and stores its verification. Suppression, ceilings, usage and the row are decided
  * in one transaction: a fault of the database spends nothing.
  */
-
 import type { PreparedSpend, Reservation, Usage } from '../../customers/usage/reserve.ts'
 import { makeStepBatcher } from '../../platform/db/batch.ts'
+import { listsOf } from '../../platform/db/lists.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { findSuppressedAmong, type SuppressionQuery } from '../../recipients/suppressions/find-suppressed.ts'
 import { type Ceiling, takeStarts } from './ceilings.ts'
-import { insertVerifications, type NewVerification } from './store.ts'
+import { insertVerifications, type NewVerification, newVerificationColumns } from './store.ts'
 
-export type Start = {
+type Start = {
   verification: NewVerification
   recipients: SuppressionQuery
   ceilings: Ceiling[]
   spend: PreparedSpend
 }
 
-/** Throws the error of the first rule that refuses the start. */
-export type AdmitStart = (start: Start) => Promise<Reservation>
-
 type Decision = { start: Start; refusal?: Failure; reservation?: Reservation }
 
 const isOpen = ({ refusal }: Decision): boolean => refusal === undefined
 
-const insert = (tx: Tx, rows: NewVerification[]): Promise<number> =>
-  tx.change(insertVerifications, {
-    orgIds: rows.map((row) => row.orgId),
-    ids: rows.map((row) => row.id),
-    tenantIds: rows.map((row) => row.tenantId),
-    environments: rows.map((row) => row.environment),
-    projectIds: rows.map((row) => row.projectId),
-    channels: rows.map((row) => row.channel),
-    destinations: rows.map((row) => row.destination),
-    codeHashes: rows.map((row) => row.codeHash),
-    maxAttempts: rows.map((row) => row.maxAttempts),
-    dltTemplateIds: rows.map((row) => row.dltTemplateId),
-    createdAt: rows.map((row) => row.createdAt),
-    expiresAt: rows.map((row) => row.expiresAt),
-  })
-
 type Needs = { db: Db; clock: Clock; usage: Usage; windowMs: number }
 
-export const makeAdmitStart = ({ db, clock, usage, windowMs }: Needs): AdmitStart => {
+export const makeAdmitStart = ({ db, clock, usage, windowMs }: Needs) => {
   const refuseSuppressed = async (tx: Tx, open: Decision[]): Promise<void> => {
-    const suppressed = await findSuppressedAmong(
-      tx,
-      open.map(({ start }) => start.recipients),
-    )
-    open.forEach((decision, i) => {
-      if (suppressed[i]?.size) decision.refusal = new Failure('UNDELIVERABLE_DESTINATION')
-    })
+    const queries = open.map(({ start }) => start.recipients)
+    for (const [i, suppressed] of (await findSuppressedAmong(tx, queries)).entries()) {
+      if (suppressed.size > 0) (open[i] as Decision).refusal = new Failure('UNDELIVERABLE_DESTINATION')
+    }
   }
 
   const refuseOverCeilings = async (tx: Tx, open: Decision[]): Promise<void> => {
     const starts = open.map(({ start }) => start.ceilings)
     const refusals = await takeStarts(tx, starts, { at: clock.now(), windowMs })
-    open.forEach((decision, i) => {
-      const refusal = refusals[i]
-      if (refusal) decision.refusal = refusal
-    })
+    for (const [i, refusal] of refusals.entries()) if (refusal) (open[i] as Decision).refusal = refusal
   }
 
   /** A start that its quota refuses has spent its ceilings. */
   const reserve = async (tx: Tx, open: Decision[]): Promise<void> => {
-    const results = await usage.reserveWith(
-      tx,
-      open.map(({ start }) => start.spend),
-    )
-    open.forEach((decision, i) => {
-      const result = results[i]
+    const spends = open.map(({ start }) => start.spend)
+    for (const [i, result] of (await usage.reserveWith(tx, spends)).entries()) {
+      const decision = open[i] as Decision
       if (result instanceof Failure) decision.refusal = result
-      else if (result) decision.reservation = result
-    })
+      else decision.reservation = result
+    }
   }
 
   const decide = async (tx: Tx, decisions: Decision[]): Promise<void> => {
@@ -83,12 +55,8 @@ export const makeAdmitStart = ({ db, clock, usage, windowMs }: Needs): AdmitStar
       if (open.length === 0) return
       await step(tx, open)
     }
-    const accepted = decisions.filter(isOpen)
-    if (accepted.length === 0) return
-    await insert(
-      tx,
-      accepted.map(({ start }) => start.verification),
-    )
+    const accepted = decisions.filter(isOpen).map(({ start }) => start.verification)
+    if (accepted.length > 0) await tx.change(insertVerifications, listsOf(accepted, newVerificationColumns.names))
   }
 
   const starts = makeStepBatcher<Start, Decision>({
@@ -101,9 +69,12 @@ export const makeAdmitStart = ({ db, clock, usage, windowMs }: Needs): AdmitStar
       }),
   })
 
-  return async (start) => {
+  /** Throws the error of the first rule that refuses the start. */
+  return async (start: Start): Promise<Reservation> => {
     const { refusal, reservation } = await starts.submit(start)
     if (refusal) throw refusal
     return reservation as Reservation
   }
 }
+
+export type AdmitStart = ReturnType<typeof makeAdmitStart>

@@ -2,6 +2,7 @@
  * The hourly ceilings on starts, which limit what an attacker can spend on text messages. They are sliding windows in
  * the database, because they must hold over restarts and over all processes, also without Redis.
  */
+import { listsOf } from '../../platform/db/lists.ts'
 import type { Tx } from '../../platform/db/pool.ts'
 import type { Channel } from '../../platform/ground/channel.ts'
 import { sha256Hex } from '../../platform/ground/crypto.ts'
@@ -9,17 +10,13 @@ import { Failure } from '../../platform/ground/errors.ts'
 import type { Environment } from '../../platform/ground/scope.ts'
 import { addStarts, keepStarts } from './store.ts'
 
-export const hour = 3_600_000
-
 const perDestination = 5
 const perRateLimitKey = 5
 const perOrg = 1_000
 
 export type Ceiling = { orgId: string; environment: Environment; name: string; limit: number }
 
-type Counted = {
-  orgId: string
-  environment: Environment
+type Counted = Pick<Ceiling, 'orgId' | 'environment'> & {
   channel: Channel
   /** In its stored form: a lower-case address, or a number in E.164 format. */
   destination: string
@@ -40,12 +37,6 @@ export const ceilingsOf = ({ orgId, environment, channel, destination, rateLimit
 const nameOf = ({ orgId, environment, name }: Omit<Ceiling, 'limit'>): string => `${orgId} ${environment} ${name}`
 
 type Window = Ceiling & { added: number; used: number; oldest: Date }
-
-const columnsOf = (windows: Window[]) => ({
-  orgIds: windows.map(({ orgId }) => orgId),
-  environments: windows.map(({ environment }) => environment),
-  names: windows.map(({ name }) => name),
-})
 
 /** Every window once, with the starts that would be added to it. */
 const windowsOf = (starts: Ceiling[][]): Map<string, Window> => {
@@ -71,8 +62,7 @@ export const takeStarts = async (
   const windows = windowsOf(starts)
   const all = [...windows.values()]
   const rows = await tx.rows(addStarts, {
-    ...columnsOf(all),
-    counts: all.map(({ added }) => added),
+    ...listsOf(all, ['orgId', 'environment', 'name', 'added']),
     at,
     since: new Date(at.getTime() - windowMs),
   })
@@ -92,7 +82,7 @@ export const takeStarts = async (
     return undefined
   })
   if (refusals.some((refusal) => refusal !== undefined)) {
-    await tx.change(keepStarts, { ...columnsOf(all), kept: all.map(({ used }) => used) })
+    await tx.change(keepStarts, listsOf(all, ['orgId', 'environment', 'name', 'used']))
   }
   return refusals
 }

@@ -1,5 +1,6 @@
 /** Checks codes. Each check is one conditional statement, and checks that arrive together share it. */
 import { makeBatcher } from '../../platform/db/batch.ts'
+import { listsOf } from '../../platform/db/lists.ts'
 import type { Db } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { isId } from '../../platform/ground/ids.ts'
@@ -7,30 +8,18 @@ import type { Scope } from '../../platform/ground/scope.ts'
 import type { OneTimeCodes } from './one-time-code.ts'
 import { keptMs } from './retention.ts'
 import type { CheckedVerification, Denial } from './shapes.ts'
-import { checkCodes } from './store.ts'
-
-/** An id that does not exist, or that the caller cannot see, is denied as `not_found`. */
-export type CheckCodeOf = (scope: Scope, id: string, code: string) => Promise<CheckedVerification>
+import { checkCodes, type Guess } from './store.ts'
 
 type Verdict = 'approved' | Denial
-type Guess = { scope: Scope; id: string; hash: string; previousHashes: string }
-
-type Needs = { db: Db; clock: Clock; hashes: OneTimeCodes }
 
 const shown = (id: string, verdict: Verdict): CheckedVerification =>
   verdict === 'approved' ? { id, status: 'approved' } : { id, status: 'denied', reason: verdict }
 
-export const makeCheckCode = ({ db, clock, hashes }: Needs): CheckCodeOf => {
+export const makeCheckCode = ({ db, clock, hashes }: { db: Db; clock: Clock; hashes: OneTimeCodes }) => {
   const judge = async (guesses: Guess[]): Promise<Map<Guess, Verdict>> => {
     const at = clock.now()
     const rows = await db.rows(checkCodes, {
-      orgIds: guesses.map(({ scope }) => scope.orgId),
-      tenantIds: guesses.map(({ scope }) => scope.tenantId),
-      projectIds: guesses.map(({ scope }) => scope.projectId),
-      environments: guesses.map(({ scope }) => scope.environment),
-      ids: guesses.map(({ id }) => id),
-      hashes: guesses.map(({ hash }) => hash),
-      previousHashes: guesses.map(({ previousHashes }) => previousHashes),
+      ...listsOf(guesses, ['orgId', 'tenantId', 'projectId', 'environment', 'id', 'hash', 'previousHashes']),
       createdAfter: new Date(at.getTime() - keptMs),
       at,
     })
@@ -48,7 +37,7 @@ export const makeCheckCode = ({ db, clock, hashes }: Needs): CheckCodeOf => {
   const checks = makeBatcher<Guess, Verdict>({
     name: 'verifications.check',
     // A statement judges one guess at a verification. The next guess is judged after its outcome is recorded.
-    caller: ({ scope, id }) => `${scope.orgId} ${id}`,
+    caller: ({ orgId, id }) => `${orgId} ${id}`,
     onePerCaller: true,
     run: async (guesses) => {
       const verdicts = await judge(guesses)
@@ -56,9 +45,12 @@ export const makeCheckCode = ({ db, clock, hashes }: Needs): CheckCodeOf => {
     },
   })
 
-  return async (scope, id, code) => {
+  /** An id that does not exist, or that the caller cannot see, is denied as `not_found`. */
+  return async (scope: Scope, id: string, code: string): Promise<CheckedVerification> => {
     if (!isId('verification', id)) return shown(id, 'not_found')
     const [hash, ...previous] = hashes.all(id, code) as [string, ...string[]]
-    return shown(id, await checks.submit({ scope, id, hash, previousHashes: `{${previous.join(',')}}` }))
+    return shown(id, await checks.submit({ ...scope, id, hash, previousHashes: `{${previous.join(',')}}` }))
   }
 }
+
+export type CheckCodeOf = ReturnType<typeof makeCheckCode>

@@ -2,7 +2,6 @@
 
 const tag = /\{\{\s*code\s*\}\}/g
 
-/** What is wrong with the template, or undefined. */
 export const templateFault = (template: string): string | undefined => {
   const rest = template.replace(tag, '')
   if (rest === template) return 'Must contain {{code}}.'

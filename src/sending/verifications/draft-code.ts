@@ -13,21 +13,12 @@ type Given = { id: string; by: SentBy; code: string }
 /** A code has neither tags nor metadata. */
 const plain = { tags: [], metadata: {} }
 
-export const smsOfCode = ({ id, by, code }: Given, body: StartVerification): SmsDraft => ({
-  ...newSmsDraft(
-    id,
-    by,
-    {
-      ...plain,
-      from: body.from ?? undefined,
-      body: renderCode(body.template, code),
-      media_url: [],
-      dlt_template_id: body.dlt_template_id ?? undefined,
-    },
-    body.to,
-  ),
-  hasCode: true,
-})
+export const smsOfCode = ({ id, by, code }: Given, body: StartVerification): SmsDraft => {
+  const from = body.from ?? undefined
+  const dlt_template_id = body.dlt_template_id ?? undefined
+  const content = { ...plain, from, body: renderCode(body.template, code), media_url: [], dlt_template_id }
+  return { ...newSmsDraft(id, by, content, body.to), hasCode: true }
+}
 
 export const emailOfCode = ({ id, by, code }: Given, body: StartVerification): EmailDraft => {
   const text = renderCode(body.template, code)
@@ -44,9 +35,5 @@ export const emailOfCode = ({ id, by, code }: Given, body: StartVerification): E
     track_clicks: false,
   }
   const to = [{ address: parseMailbox(body.to)?.address ?? body.to, name: null }]
-  return {
-    ...newEmailDraft(id, by, content, { to, cc: [], bcc: [], attachments: [] }),
-    template: null,
-    hasCode: true,
-  }
+  return { ...newEmailDraft(id, by, content, { to, cc: [], bcc: [], attachments: [] }), hasCode: true }
 }

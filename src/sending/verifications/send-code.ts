@@ -1,22 +1,19 @@
 /** Hands a stored code to the provider. If the provider does not take it, the verification is withdrawn. */
-
-import type { Reservation, Usage } from '../../customers/usage/reserve.ts'
+import type { Reservation } from '../../customers/usage/reserve.ts'
 import { isDatabaseFault, lostConnection } from '../../platform/db/faults.ts'
 import { retryOnOutage } from '../../platform/db/outage.ts'
 import type { Db } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'
-import type { Log } from '../../platform/ground/log.ts'
 import { assertHeld, type IdempotencyClaim } from '../../platform/idempotency/claims.ts'
 import type { HandoverFault } from '../../providers/handover.ts'
-import type { ChannelAdapter } from '../messages/channel-adapter.ts'
 import type { Draft } from '../messages/draft.ts'
-import { type BeginHandOver, isTransient } from '../messages/hand-over.ts'
+import { isTransient } from '../messages/hand-over.ts'
 import { asHandoverFault, noProvider } from '../messages/rows.ts'
-import { type ApplyReports, releasesUsage } from '../messages/sent-message.ts'
-import type { SuppressRefused } from '../messages/suppress-refused.ts'
+import type { SendNeeds } from '../messages/send.ts'
+import { releasesUsage } from '../messages/sent-message.ts'
 import { deleteVerification } from './store.ts'
 
-export type CodePipeline<D extends Draft> = { channel: ChannelAdapter<D>; beginHandOver: BeginHandOver<D> }
+type CodePipeline<D extends Draft> = Pick<SendNeeds<D>, 'channel' | 'beginHandOver'>
 
 type Sent<D extends Draft = Draft> = {
   draft: D
@@ -27,13 +24,7 @@ type Sent<D extends Draft = Draft> = {
 
 export type SendCode = <D extends Draft>(pipeline: CodePipeline<D>, sent: Sent<D>) => Promise<void>
 
-type Needs = {
-  db: Db
-  log: Log
-  usage: Usage
-  applyReports: ApplyReports
-  suppressRefused: SuppressRefused
-}
+type Needs = Pick<SendNeeds<Draft>, 'log' | 'usage' | 'applyReports' | 'suppressRefused'> & { db: Db }
 
 const unavailable = 'The provider is unavailable, and the code was not sent. Retry later.'
 

@@ -4,7 +4,7 @@ import { channels } from '../../platform/ground/channel.ts'
 import { parseMailbox } from '../../platform/ground/mailbox.ts'
 import { isE164 } from '../../platform/ground/phone-number.ts'
 import { maxMailboxLength, maxSubjectLength } from '../messages/email/shapes.ts'
-import { exampleInstant, instant, refusingOtherSends } from '../messages/shapes.ts'
+import { customIssue, exampleInstant, instant, refusingOtherSends } from '../messages/shapes.ts'
 import { lengthOf, maxBodyLength } from '../messages/sms/shapes.ts'
 import { templateFault } from './code-template.ts'
 
@@ -39,11 +39,9 @@ const isAddress = (text: string): boolean => parseMailbox(text)?.name === null
 /** What a destination must be depends on the channel. */
 const reachable = ({ channel, to }: { channel: 'email' | 'sms'; to: string }, context: z.RefinementCtx): void => {
   if (channel === 'sms' ? isE164(to) : isAddress(to)) return
-  const message =
-    channel === 'sms'
-      ? 'Must be a number in E.164 form, such as +15125550100.'
-      : 'Must be an email address without a display name.'
-  context.addIssue({ code: 'custom', path: ['to'], message })
+  const form =
+    channel === 'sms' ? 'a number in E.164 form, such as +15125550100' : 'an email address without a display name'
+  customIssue(context, ['to'], `Must be ${form}.`)
 }
 
 export const StartVerification = refusingOtherSends(

@@ -1,52 +1,40 @@
+import { columns, number, oneOf, type RowOf, text, time } from '../../platform/db/columns.ts'
+import type { Lists } from '../../platform/db/lists.ts'
 import { statement } from '../../platform/db/statement.ts'
 import type { Channel } from '../../platform/ground/channel.ts'
-import type { Environment } from '../../platform/ground/scope.ts'
+import type { Environment, Scope } from '../../platform/ground/scope.ts'
 import type { Denial } from './shapes.ts'
 
-export type NewVerification = {
-  orgId: string
-  id: string
-  tenantId: string | null
-  environment: Environment
-  projectId: string
-  channel: Channel
-  destination: string
-  codeHash: string
-  maxAttempts: number
-  dltTemplateId: string | null
-  createdAt: Date
-  expiresAt: Date
-}
+export const newVerificationColumns = columns({
+  org_id: text,
+  id: text,
+  tenant_id: text.orNull,
+  environment: oneOf<Environment>(),
+  project_id: text,
+  channel: oneOf<Channel>(),
+  destination: text,
+  code_hash: text,
+  max_attempts: number,
+  dlt_template_id: text.orNull,
+  created_at: time,
+  expires_at: time,
+})
 
-const newColumns = `org_id, id, tenant_id, environment, project_id, channel, destination, code_hash, max_attempts,
-  dlt_template_id, created_at, expires_at`
+export type NewVerification = RowOf<typeof newVerificationColumns>
 
 /**
  * The reservation of usage before it in the transaction commits without waiting for the disk. That would lose a code that
  * was sent, so this sets it back.
  */
-export const insertVerifications = statement<{
-  orgIds: string[]
-  ids: string[]
-  tenantIds: (string | null)[]
-  environments: string[]
-  projectIds: string[]
-  channels: string[]
-  destinations: string[]
-  codeHashes: string[]
-  maxAttempts: number[]
-  dltTemplateIds: (string | null)[]
-  createdAt: Date[]
-  expiresAt: Date[]
-}>(
+export const insertVerifications = statement<Lists<NewVerification>>(
   'verifications.insert',
   `with durable as materialized (select set_config('synchronous_commit', 'on', true))
-   insert into verifications (${newColumns})
-   select ${newColumns}
-   from unnest(:orgIds::text[], :ids::text[], :tenantIds::text[], :environments::text[], :projectIds::text[],
-       :channels::text[], :destinations::text[], :codeHashes::text[], :maxAttempts::int[], :dltTemplateIds::text[],
-       :createdAt::timestamptz[], :expiresAt::timestamptz[])
-     as row (${newColumns}), durable`,
+   insert into verifications (${newVerificationColumns})
+   select ${newVerificationColumns}
+   from unnest(:org_id::text[], :id::text[], :tenant_id::text[], :environment::text[], :project_id::text[],
+       :channel::text[], :destination::text[], :code_hash::text[], :max_attempts::int[], :dlt_template_id::text[],
+       :created_at::timestamptz[], :expires_at::timestamptz[])
+     as row (${newVerificationColumns}), durable`,
 )
 
 /**
@@ -82,6 +70,13 @@ const ofGuess = `v.org_id = g.org_id and v.id = g.id
        and (g.environment = 'live' or v.environment = 'test')
        and v.created_at > :createdAfter`
 
+export type Guess = Scope & {
+  id: string
+  hash: string
+  /** The digests of the code under previous master keys, as a PostgreSQL array. */
+  previousHashes: string
+}
+
 /**
  * Judges guesses and records them: a wrong guess at a pending verification spends an attempt, the right one uses it up.
  * The update decides under the lock of the row, so concurrent guesses cannot pass the cap together. `changed` means that
@@ -89,15 +84,7 @@ const ofGuess = `v.org_id = g.org_id and v.id = g.id
  * Guesses about rows that the key cannot see return nothing. A statement has one guess per verification.
  */
 export const checkCodes = statement<
-  {
-    orgIds: string[]
-    tenantIds: (string | null)[]
-    projectIds: (string | null)[]
-    environments: string[]
-    ids: string[]
-    hashes: string[]
-    /** The digests of the code under previous master keys, as PostgreSQL arrays. */
-    previousHashes: string[]
+  Lists<Guess> & {
     /** Older rows are about to be deleted. */
     createdAfter: Date
     at: Date
@@ -107,8 +94,8 @@ export const checkCodes = statement<
   'verifications.check',
   `with guesses as materialized (
      select org_id, tenant_id, project_id, environment, id, hash, previous_hashes, n
-     from unnest(:orgIds::text[], :tenantIds::text[], :projectIds::text[], :environments::text[], :ids::text[],
-         :hashes::text[], :previousHashes::text[])
+     from unnest(:orgId::text[], :tenantId::text[], :projectId::text[], :environment::text[], :id::text[],
+         :hash::text[], :previousHashes::text[])
        with ordinality as guess (org_id, tenant_id, project_id, environment, id, hash, previous_hashes, n)
    ), recorded as (
      update verifications v set
@@ -132,7 +119,6 @@ export const checkCodes = statement<
    where not exists (select 1 from recorded r where r.n = g.n)`,
 )
 
-/** The destination of a code, for reports about its delivery. */
 export const findDestination = statement<
   { orgId: string; id: string },
   { tenant_id: string | null; environment: Environment; channel: Channel; destination: string }
@@ -146,13 +132,13 @@ export const findDestination = statement<
  * included, and when the oldest was. The rows are locked in a fixed order, so that transactions cannot deadlock.
  */
 export const addStarts = statement<
-  { orgIds: string[]; environments: string[]; names: string[]; counts: number[]; at: Date; since: Date },
+  Lists<{ orgId: string; environment: string; name: string; added: number }> & { at: Date; since: Date },
   { org_id: string; environment: string; name: string; starts: number; oldest: Date }
 >(
   'verifications.add_starts',
   `insert into verification_windows as w (org_id, environment, name, starts, newest_at)
    select org_id, environment, name, array_fill(:at::timestamptz, array[count]), :at
-   from unnest(:orgIds::text[], :environments::text[], :names::text[], :counts::int[])
+   from unnest(:orgId::text[], :environment::text[], :name::text[], :added::int[])
      as given (org_id, environment, name, count)
    order by org_id, environment, name
    on conflict (org_id, environment, name) do update set
@@ -163,11 +149,11 @@ export const addStarts = statement<
 )
 
 /** Keeps only the first starts of windows that had no place for all of those that were added. */
-export const keepStarts = statement<{ orgIds: string[]; environments: string[]; names: string[]; kept: number[] }>(
+export const keepStarts = statement<Lists<{ orgId: string; environment: string; name: string; used: number }>>(
   'verifications.keep_starts',
   `with given as materialized (
      select org_id, environment, name, kept
-     from unnest(:orgIds::text[], :environments::text[], :names::text[], :kept::int[])
+     from unnest(:orgId::text[], :environment::text[], :name::text[], :used::int[])
        as given (org_id, environment, name, kept)
    ), emptied as (
      delete from verification_windows w using given

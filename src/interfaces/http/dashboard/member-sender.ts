@@ -1,7 +1,7 @@
 import type { TenantLifecycle } from '../../../customers/tenants/lifecycle.ts'
 import { Failure } from '../../../platform/ground/errors.ts'
 import type { Environment } from '../../../platform/ground/scope.ts'
-import type { DraftCaller } from '../../../sending/messages/sent-by.ts'
+import type { DraftCaller } from '../../../sending/messages/draft.ts'
 import { scopeOf } from '../actor.ts'
 import type { MemberSession } from '../route-access.ts'
 

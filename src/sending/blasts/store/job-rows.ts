@@ -1,13 +1,13 @@
 /** Jobs: creating, reading and canceling them. */
-import { columns, flag, json, number, oneOf, type RowOf, text, time } from '../../../platform/db/columns.ts'
+import { columns, flag, type Given, json, number, oneOf, type RowOf, text, time } from '../../../platform/db/columns.ts'
 import { statement } from '../../../platform/db/statement.ts'
 import type { Channel } from '../../../platform/ground/channel.ts'
 import type { Keyset } from '../../../platform/ground/cursor.ts'
-import type { Environment } from '../../../platform/ground/scope.ts'
+import type { Environment, Scope } from '../../../platform/ground/scope.ts'
 import type { Status } from '../../messages/store/message-row.ts'
 import type { JobWinner } from '../shapes.ts'
 
-export type JobStatus = 'scheduling' | 'scheduled' | 'running' | 'completed' | 'canceled'
+type JobStatus = 'scheduling' | 'scheduled' | 'running' | 'completed' | 'canceled'
 
 export const jobColumns = columns({
   org_id: text,
@@ -35,35 +35,26 @@ export const jobColumns = columns({
 
 export type JobRow = RowOf<typeof jobColumns>
 
+type SetLater = 'incomplete' | 'scheduled' | 'deferred_quiet_hours' | 'started_at' | 'canceled_at'
+
 /** Inserts nothing if the org was deleted. A deletion that runs at the same time waits, and then cancels the job. */
-export const insertJob = statement<{
-  orgId: string
-  id: string
-  tenantId: string | null
-  environment: Environment
-  projectId: string
-  keyId: string | null
-  audienceId: string
-  channel: Channel
-  status: JobStatus
-  from: string
-  template: string
-  total: number
-  suppressed: number
-  winner: string | null
-  startsAt: Date
-  endsAt: Date
-  createdAt: Date
-  completedAt: Date | null
-}>(
+export const insertJob = statement<
+  Given<JobRow, Exclude<keyof JobRow, SetLater | 'winner'>> & {
+    projectId: string
+    keyId: string | null
+    winner: string | null
+  },
+  JobRow
+>(
   'blasts.insert_job',
   `insert into jobs (org_id, id, tenant_id, environment, project_id, key_id, audience_id, channel, status,
      from_address, template, total, suppressed, winner, starts_at, ends_at, created_at, completed_at)
-   select :orgId, :id, :tenantId, :environment, :projectId, :keyId, :audienceId, :channel, :status, :from, :template,
+   select :orgId, :id, :tenantId, :environment, :projectId, :keyId, :audienceId, :channel, :status, :fromAddress, :template,
      :total, :suppressed, :winner::jsonb, :startsAt::timestamptz, :endsAt::timestamptz, :createdAt::timestamptz,
      :completedAt::timestamptz
    from orgs where id = :orgId and deleted_at is null
-   for share`,
+   for share
+   returning ${jobColumns}`,
 )
 
 /** Ends scheduling. Changes nothing if the job was canceled or given up meanwhile. */
@@ -82,30 +73,27 @@ export const endScheduling = statement<
  * The messages of a job by status, those that retention has removed included. Reads only the index on org, job and
  * status, and a job has at most 10,000 messages.
  */
-const countsOf = (job: string): string =>
-  `(select coalesce(jsonb_object_agg(status, n), '{}')
+const countsOfJob = `(select coalesce(jsonb_object_agg(status, n), '{}')
     from (select status, sum(n)::bigint as n
       from (
         select m.status, count(*) as n from messages m
-        where m.org_id = ${job}.org_id and m.job_id = ${job}.id and m.job_id is not null
+        where m.org_id = j.org_id and m.job_id = j.id and m.job_id is not null
         group by m.status
         union all
         select g.status, g.messages from removed_job_messages g
-        where g.org_id = ${job}.org_id and g.job_id = ${job}.id
+        where g.org_id = j.org_id and g.job_id = j.id
       ) s
       group by status) c)`
 
 export type CountedJob = JobRow & { counts: Partial<Record<Status, number>> }
 
-type JobScope = { orgId: string; tenantId: string | null; environment: Environment; projectId: string | null }
-
 /** A null environment is either. */
 export const findJob = statement<
-  Omit<JobScope, 'environment'> & { environment: Environment | null; id: string },
+  Omit<Scope, 'environment'> & { environment: Environment | null; id: string },
   CountedJob
 >(
   'blasts.find_job',
-  `select ${jobColumns.of('j')}, ${countsOf('j')} as counts
+  `select ${jobColumns.of('j')}, ${countsOfJob} as counts
    from jobs j
    where j.org_id = :orgId
      and (:tenantId::text is null or j.tenant_id = :tenantId)
@@ -116,7 +104,7 @@ export const findJob = statement<
 
 /** Each environment is a range of the index. */
 const pageOfJobs = (tenant: string): string =>
-  `select ${jobColumns.of('j')}, ${countsOf('j')} as counts
+  `select ${jobColumns.of('j')}, ${countsOfJob} as counts
    from (
      select ${jobColumns.of('p')}
      from unnest(:environments::text[]) as e (of_environment)
@@ -145,7 +133,7 @@ export const listTenantJobs = statement<PageScope & Keyset & { tenantId: string 
 )
 
 /** Returns no row when the job has ended already. */
-export const markCanceled = statement<JobScope & { id: string; at: Date }, JobRow>(
+export const markCanceled = statement<Scope & { id: string; at: Date }, JobRow>(
   'blasts.cancel_job',
   `update jobs j set status = 'canceled', canceled_at = :at
    where j.org_id = :orgId

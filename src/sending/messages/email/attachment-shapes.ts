@@ -65,7 +65,6 @@ export const InlineAttachment = z
   .transform((given) => ({ ...namesOfFile(given), content: given.content }))
   .meta({ id: 'Attachment' })
 
-/** An attachment that is fetched from its URL. */
 export const RemoteAttachment = z
   .object({
     ...file,

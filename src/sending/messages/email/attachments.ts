@@ -8,7 +8,6 @@ export const maxAttachmentBytes = 7 * 1_048_576
 const defaultTimeoutMs = 30_000
 const maxConcurrent = 5
 
-/** An attachment given by URL. */
 export type LinkedAttachment = Omit<Attachment, 'content'> & { url: string }
 
 export const assertAttachable = (attachments: readonly Attachment[]): void => {

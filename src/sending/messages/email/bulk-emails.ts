@@ -1,14 +1,12 @@
 /** Emails to an audience. Each member gets a broadcast of their own. */
-
 import { Failure } from '../../../platform/ground/errors.ts'
 import { newId } from '../../../platform/ground/ids.ts'
 import { comparable, parseMailbox } from '../../../platform/ground/mailbox.ts'
 import type { Address } from '../../../providers/email/email-provider.ts'
 import type { Senders } from '../../../senders/domains/sender.ts'
 import type { Links } from '../../tracking/links.ts'
-import type { BulkChannel, BulkSend } from '../bulk-channel.ts'
-import type { ChannelAdapter } from '../channel-adapter.ts'
-import type { Gate } from '../draft.ts'
+import type { BulkChannel, BulkSend, ChannelAdapter } from '../channel-adapter.ts'
+import { type Gate, passGates } from '../draft.ts'
 import { type EmailDraft, newEmailDraft } from './email-draft.ts'
 import { fromGate, senderGate } from './gates/email-gates.ts'
 import { contentGate } from './gates/template-gate.ts'
@@ -29,13 +27,6 @@ type Needs = { channel: ChannelAdapter<EmailDraft>; senders: Senders; links: Lin
 export const makeBulkEmails = ({ channel, senders, links }: Needs): BulkChannel => {
   const ofSender = [fromGate, senderGate(senders), notFromSandbox]
   const ofMessage = [contentGate, unsubscribeGate(links)]
-
-  const pass = async (gates: readonly Gate<EmailDraft>[], draft: EmailDraft): Promise<void> => {
-    for (const gate of gates) {
-      const checking = gate.check(draft, 'single')
-      if (checking) await checking
-    }
-  }
 
   /** Parsed once for all messages of a send. */
   const froms = new WeakMap<BulkSend, Address>()
@@ -72,11 +63,11 @@ export const makeBulkEmails = ({ channel, senders, links }: Needs): BulkChannel 
     name: 'email',
     broadcast: true,
     comparable,
-    checkSender: (send) => pass(ofSender, draftOf(send, [])),
+    checkSender: (send) => passGates(ofSender, draftOf(send, []), 'single'),
     checkDestinations: async () => undefined,
     compose: async (send, address, rendered) => {
       const draft = Object.assign(draftOf(send, [address]), rendered)
-      await pass(ofMessage, draft)
+      await passGates(ofMessage, draft, 'single')
       const finishing = channel.finish(draft)
       if (finishing) await finishing
       return { draft, content: channel.contentOf(draft) }

@@ -1,6 +1,8 @@
 import { emailPrice } from '../../../customers/usage/plan-limits.ts'
 import type { Usage } from '../../../customers/usage/reserve.ts'
 import { type Clock, systemClock } from '../../../platform/ground/clock.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
+import { comparable } from '../../../platform/ground/mailbox.ts'
 import { andThen } from '../../../platform/ground/maybe-promise.ts'
 import type { EmailProvider, Mail } from '../../../providers/email/email-provider.ts'
 import type { Handover } from '../../../providers/handover.ts'
@@ -18,7 +20,6 @@ import {
 } from './email-draft.ts'
 import { makeFillLinks } from './fill-links.ts'
 import { type EmailGateNeeds, emailGates, lateEmailGates } from './gates/email-gates.ts'
-import { recipientsOfEmail, removeSuppressed } from './gates/suppression.ts'
 
 type Needs = EmailGateNeeds & {
   clock: Clock
@@ -29,17 +30,29 @@ type Needs = EmailGateNeeds & {
   returnPathOf: ReturnPathOf
 }
 
+/** Fails when no To recipient is left. */
+const removeSuppressed = (draft: EmailDraft, suppressed: ReadonlySet<string>): void => {
+  const allowed = (list: EmailDraft['to']) => list.filter(({ address }) => !suppressed.has(comparable(address)))
+  draft.to = allowed(draft.to)
+  draft.cc = allowed(draft.cc)
+  draft.bcc = allowed(draft.bcc)
+  if (draft.to.length > 0) return
+  throw new Failure(destinations(draft).length === 0 ? 'ALL_SUPPRESSED' : 'TO_ALL_SUPPRESSED')
+}
+
 export const makeEmailChannel = (needs: Needs): ChannelAdapter<EmailDraft> => {
   const { clock, usage, links, provider, simulate, returnPathOf } = needs
   return {
     name: 'email',
     gates: bySendKind(emailGates(needs)),
-    recipientsOf: recipientsOfEmail,
+    recipientsOf: (draft) => ({
+      tenantId: draft.by.tenantId,
+      values: destinations(draft).map(({ address }) => comparable(address)),
+      broadcast: draft.stream === 'broadcast',
+    }),
     removeSuppressed,
     lateGates: bySendKind(lateEmailGates(needs)),
-
     finish: makeFillLinks(links),
-
     priceOf: (draft) =>
       andThen(usage.allowanceOf(draft.by.orgId, draft.by.tenantId), ({ plan }) => {
         const units = destinations(draft).length
@@ -50,17 +63,13 @@ export const makeEmailChannel = (needs: Needs): ChannelAdapter<EmailDraft> => {
         if (sender === null || cap === null) return { units, costMicros }
         return { units, costMicros, warmup: { domainId: sender.domainId, recipients: units, cap } }
       }),
-
     contentOf: contentOfEmail,
-
     canBeSentLater: (draft) => draft.attachments.length === 0,
-
     handOver: (draft) => {
       if (draft.by.environment === 'test') return simulate(mailOf(draft, clock.now(), returnPathOf))
       // Mail servers and readers compare the Date header with their own clock.
       return provider.send(mailOf(draft, systemClock.now(), returnPathOf))
     },
-
     draftOf: emailDraftOf,
   }
 }

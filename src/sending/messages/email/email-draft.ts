@@ -2,7 +2,6 @@
  * An email in the send pipeline: made from a request or from a stored message, stored as a message, and handed to the
  * provider as a mail.
  */
-
 import { timeOfId } from '../../../platform/ground/ids.ts'
 import { comparable } from '../../../platform/ground/mailbox.ts'
 import { nonEmpty } from '../../../platform/ground/non-empty.ts'
@@ -71,20 +70,12 @@ const distinct = (lists: [to: Address[], cc: Address[], bcc: Address[]]): Addres
   )
 }
 
-export type EmailFields = Omit<
-  BatchItem,
-  'to' | 'cc' | 'bcc' | 'attachments' | 'variables' | 'template' | 'scheduled_at'
->
 export type Envelope = { to: Address[]; cc: Address[]; bcc: Address[]; attachments: Attachment[] }
+export type EmailFields = Omit<BatchItem, keyof Envelope | 'variables' | 'template' | 'scheduled_at'>
 
 /** A new message without the fields that only single and scheduled messages have. */
-export const newEmailDraft = (
-  id: string,
-  by: SentBy,
-  body: EmailFields,
-  { to: allTo, cc: allCc, bcc: allBcc, attachments }: Envelope,
-): EmailDraft => {
-  const [to = [], cc = [], bcc = []] = distinct([allTo, allCc, allBcc])
+export const newEmailDraft = (id: string, by: SentBy, body: EmailFields, envelope: Envelope): EmailDraft => {
+  const [to = [], cc = [], bcc = []] = distinct([envelope.to, envelope.cc, envelope.bcc])
   return {
     id,
     createdAt: new Date(timeOfId(id)),
@@ -103,7 +94,7 @@ export const newEmailDraft = (
     template: null,
     stream: body.stream,
     headers: body.headers,
-    attachments,
+    attachments: envelope.attachments,
     trackOpens: body.track_opens,
     trackClicks: body.track_clicks,
     tags: body.tags,
@@ -133,7 +124,6 @@ const namesOf = (draft: EmailDraft): Record<string, string> | undefined => {
   ])
 }
 
-/** The columns of the message. */
 export const contentOfEmail = (draft: EmailDraft): MessageContent => ({
   stream: draft.stream,
   from_address: draft.from.address,
@@ -155,7 +145,6 @@ export const contentOfEmail = (draft: EmailDraft): MessageContent => ({
   track_clicks: draft.trackClicks || undefined,
 })
 
-/** The draft of a stored message. */
 export const emailDraftOf = (row: MessageRow): EmailDraft => {
   const { names } = row
   const withNames = (list: string[]): Address[] => list.map((address) => ({ address, name: names?.[address] ?? null }))

@@ -5,8 +5,8 @@
  * It has 64 characters, the longest local part that SMTP allows: a letter for its kind, 50 digits of payload and 13 of
  * signature. The digits are base32 in lower case, because some servers change the case of addresses.
  */
-import { hkdfSync } from 'node:crypto'
-import { makeHmac, sameBytes } from '../../../platform/ground/crypto.ts'
+import { sameBytes } from '../../../platform/ground/crypto.ts'
+import { derivedHmacs, type MasterKeys } from '../../../platform/ground/derived-key.ts'
 import { type IdKind, isId, prefixes } from '../../../platform/ground/ids.ts'
 
 export type ReturnRef = {
@@ -15,13 +15,6 @@ export type ReturnRef = {
   messageId: string
   /** The position among To, Cc and Bcc of the only recipient of the envelope. Null when the envelope has several. */
   recipient: number | null
-}
-
-export interface ReturnTokens {
-  /** Undefined for an id that this service did not make. */
-  sign(ref: ReturnRef): string | undefined
-  /** Undefined for a text that is not a token, and for a token that was not signed here. Never throws. */
-  read(localPart: string): ReturnRef | undefined
 }
 
 const digits = '0123456789abcdefghjkmnpqrstvwxyz'
@@ -105,20 +98,17 @@ const signatureOf = (hmac: (text: string) => string, payload: string): string =>
   return out
 }
 
-type Keys = { masterKey: Buffer; previous: Buffer[] }
-
-export const makeReturnTokens = ({ masterKey, previous }: Keys): ReturnTokens => {
-  const hmacs = [masterKey, ...previous].map((key) =>
-    makeHmac(Buffer.from(hkdfSync('sha256', key, '', 'tidings return path', 32)).toString('hex')),
-  )
-  const current = hmacs[0] as (text: string) => string
+export const makeReturnTokens = (keys: MasterKeys) => {
+  const hmacs = derivedHmacs(keys, 'tidings return path')
   return {
-    sign: (ref) => {
+    /** Undefined for an id that this service did not make. */
+    sign: (ref: ReturnRef): string | undefined => {
       const payload = payloadOf(ref)
       const letter = letterOf(ref.messageId)
-      return payload && `${letter}${payload}${signatureOf(current, signed(letter, payload))}`
+      return payload && `${letter}${payload}${signatureOf(hmacs[0], signed(letter, payload))}`
     },
-    read: (localPart) => {
+    /** Undefined for a text that is not a token, and for a token that was not signed here. Never throws. */
+    read: (localPart: string): ReturnRef | undefined => {
       const token = localPart.toLowerCase()
       if (!shape.test(token)) return undefined
       const payload = token.slice(1, 1 + payloadDigits)
@@ -129,3 +119,5 @@ export const makeReturnTokens = ({ masterKey, previous }: Keys): ReturnTokens =>
     },
   }
 }
+
+export type ReturnTokens = ReturnType<typeof makeReturnTokens>

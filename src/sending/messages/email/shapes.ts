@@ -1,22 +1,26 @@
 import { z } from 'zod'
-import { givenInstant, patternText } from '../../../platform/ground/bounded-text.ts'
+import { patternText } from '../../../platform/ground/bounded-text.ts'
 import { domainPart, parseMailbox } from '../../../platform/ground/mailbox.ts'
 import type { Address } from '../../../providers/email/email-provider.ts'
 import { isReservedHeader } from '../../../providers/email/mail-headers.ts'
 import { VariablesShape, variablesText } from '../../templates/variables.ts'
 import {
   batchVariables,
+  customIssue,
   exampleInstant,
   exampleMessageId,
   exampleOutcome,
   exampleTimes,
   metadata,
+  missingText,
   notInBatch,
   refusingOtherSends,
   responseFields,
+  scheduledAt,
   smallMap,
   stringMap,
   tags,
+  templateSlug,
 } from '../shapes.ts'
 import {
   distinctContentIds,
@@ -78,11 +82,7 @@ const namedOnce = (given: Record<string, string>, context: z.RefinementCtx): voi
   const seen = new Set<string>()
   for (const name of Object.keys(given)) {
     if (seen.has(name.toLowerCase())) {
-      context.addIssue({
-        code: 'custom',
-        path: [name],
-        message: 'Duplicate header: names that differ only in case are the same.',
-      })
+      customIssue(context, [name], 'Duplicate header: names that differ only in case are the same.')
     }
     seen.add(name.toLowerCase())
   }
@@ -163,20 +163,14 @@ const recipients = {
 const attachmentsText = 'Up to 10 files, together at most 7 MB after decoding. Files are never stored.'
 const inline = z.array(InlineAttachment).max(maxAttachments).default([]).describe(attachmentsText)
 
-type Said = { subject?: string | undefined; html?: string | undefined; text?: string | undefined }
+type Said = { [Name in 'subject' | 'html' | 'text' | 'template']?: string | undefined }
 
-/** Requires a subject and content, unless a template may supply them. */
-const saysSomething = (body: Said & { template?: string | undefined }, context: z.RefinementCtx): void => {
-  if (body.template !== undefined) return
-  const missing = (path: keyof Said, message: string) =>
-    context.addIssue({ code: 'invalid_type', expected: 'string', input: undefined, path: [path], message })
-  if (!body.subject) missing('subject', 'Required unless the template supplies it.')
-  if (!body.html && !body.text) missing('html', 'Provide html, text or both.')
-}
-
-/** Rules that concern several fields. */
-const isSendable = (body: Parameters<typeof saysSomething>[0] & NamedAttachments, context: z.RefinementCtx): void => {
-  saysSomething(body, context)
+/** Rules that concern several fields. A subject and content are required, unless a template may supply them. */
+const isSendable = (body: Said & NamedAttachments, context: z.RefinementCtx): void => {
+  if (body.template === undefined) {
+    if (!body.subject) missingText(context, 'subject', 'Required unless the template supplies it.')
+    if (!body.html && !body.text) missingText(context, 'html', 'Provide html, text or both.')
+  }
   distinctContentIds(body, context)
 }
 
@@ -184,19 +178,11 @@ const single = z.object({
   ...common,
   ...recipients,
   attachments: inline,
-  template: z
-    .string()
-    .min(1)
-    .max(64)
-    .optional()
-    .describe('The slug of the template that supplies the parts that you omit.'),
+  template: templateSlug.describe('The slug of the template that supplies the parts that you omit.'),
   variables: VariablesShape.default({}).describe(variablesText),
-  scheduled_at: givenInstant
-    .transform((text) => new Date(text))
-    .optional()
-    .describe(
-      'When to send the email, in ISO 8601 with an offset. Only for one recipient and without attachments. Sent immediately if you omit it.',
-    ),
+  scheduled_at: scheduledAt.describe(
+    'When to send the email, in ISO 8601 with an offset. Only for one recipient and without attachments. Sent immediately if you omit it.',
+  ),
 })
 
 export const SendEmail = refusingOtherSends(single)
@@ -267,9 +253,8 @@ export const AcceptedEmail = z
   .strictObject({ ...named, status: acceptedStatus, ...accepted })
   .meta({ id: 'EmailAccepted', examples: [{ ...exampleNamed, status: 'sent', created_at: exampleInstant }] })
 
-export const Canceled = z
-  .strictObject(canceled)
-  .meta({ id: 'EmailCanceled', examples: [{ ...exampleNamed, status: 'canceled', canceled_at: exampleInstant }] })
+const exampleCanceled = { ...exampleNamed, status: 'canceled', canceled_at: exampleInstant }
+export const Canceled = canceled.meta({ id: 'EmailCanceled', examples: [exampleCanceled] })
 
 export const EmailItem = z
   .strictObject({

@@ -1,23 +1,19 @@
 /** Text messages to an audience. */
-
-import type { SmsGeo } from '../../../customers/orgs/sms-geo.ts'
 import { newId } from '../../../platform/ground/ids.ts'
 import { callingCodeOf, isE164, needsDlt } from '../../../platform/ground/phone-number.ts'
-import type { ResolveDlt } from '../../../senders/sms/resolve-dlt.ts'
-import type { SmsSenders } from '../../../senders/sms/sms-senders.ts'
-import type { BulkChannel, BulkSend } from '../bulk-channel.ts'
-import type { ChannelAdapter } from '../channel-adapter.ts'
+import type { BulkChannel, BulkSend, ChannelAdapter } from '../channel-adapter.ts'
 import type { Gate } from '../draft.ts'
-import { allowlistGate, assertRenderedBody, dltGate, highCostGate, smsSenderGate } from './gates/sms-gates.ts'
+import {
+  allowlistGate,
+  assertRenderedBody,
+  dltGate,
+  highCostGate,
+  type SmsGateNeeds,
+  smsSenderGate,
+} from './gates/sms-gates.ts'
 import { newSmsDraft, type SmsDraft } from './sms-draft.ts'
 
-type Needs = {
-  channel: ChannelAdapter<SmsDraft>
-  smsSenders: SmsSenders
-  geo: SmsGeo
-  /** Null lifts the DLT rules. */
-  resolveDlt: ResolveDlt | null
-}
+type Needs = Pick<SmsGateNeeds, 'smsSenders' | 'geo' | 'resolveDlt'> & { channel: ChannelAdapter<SmsDraft> }
 
 /** A number without a calling code has no country to judge. The provider refuses it. */
 const isJudged = (number: string): boolean => isE164(number) && callingCodeOf(number) !== undefined
@@ -27,21 +23,10 @@ export const makeBulkSms = ({ channel, smsSenders, geo, resolveDlt }: Needs): Bu
   const allowlist = allowlistGate(geo)
   const dlt = resolveDlt && dltGate(resolveDlt)
 
-  const draftOf = (send: BulkSend, to: string): SmsDraft => ({
-    ...newSmsDraft(
-      newId('message', send.at.getTime()),
-      send.by,
-      {
-        from: send.from,
-        media_url: [],
-        tags: [],
-        metadata: {},
-        ...(send.dltTemplateId !== null && { dlt_template_id: send.dltTemplateId }),
-      },
-      to,
-    ),
-    jobId: send.jobId,
-  })
+  const draftOf = ({ at, by, jobId, from, dltTemplateId }: BulkSend, to: string): SmsDraft => {
+    const content = { from, media_url: [], tags: [], metadata: {}, dlt_template_id: dltTemplateId ?? undefined }
+    return { ...newSmsDraft(newId('message', at.getTime()), by, content, to), jobId }
+  }
 
   return {
     name: 'sms',

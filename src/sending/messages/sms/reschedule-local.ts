@@ -6,7 +6,7 @@ import type { Db } from '../../../platform/db/pool.ts'
 import type { Clock } from '../../../platform/ground/clock.ts'
 import type { Log } from '../../../platform/ground/log.ts'
 import { readSetting, writeSetting } from '../../../platform/settings/store.ts'
-import { listLocalScheduled, moveScheduled } from '../store/local-schedules.ts'
+import { listLocalScheduled, moveScheduled } from '../store/claim-messages.ts'
 import { localDueAt } from './sms-draft.ts'
 
 const setting = 'time_zone_rules'

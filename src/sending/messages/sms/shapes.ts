@@ -1,21 +1,26 @@
 import { z } from 'zod'
-import { givenId, givenInstant, patternText } from '../../../platform/ground/bounded-text.ts'
+import { givenId, patternText } from '../../../platform/ground/bounded-text.ts'
 import { Failure } from '../../../platform/ground/errors.ts'
 import { isE164 } from '../../../platform/ground/phone-number.ts'
 import { isSenderId } from '../../../platform/ground/sender-id.ts'
 import { VariablesShape, variablesText } from '../../templates/variables.ts'
 import {
   batchVariables,
+  checkLocalTime,
+  customIssue,
   exampleInstant,
   exampleMessageId,
   exampleOutcome,
   exampleTimes,
   localTime,
   metadata,
+  missingText,
   notInBatch,
   refusingOtherSends,
   responseFields,
+  scheduledAt,
   tags,
+  templateSlug,
   timeZone,
 } from '../shapes.ts'
 
@@ -83,53 +88,18 @@ const common = {
   }),
 }
 
-const fromEither = (given: { from?: string | undefined; from_pool?: string | undefined }, context: z.RefinementCtx) => {
-  if (given.from === undefined && given.from_pool === undefined) {
-    const message = 'Provide from or from_pool.'
-    context.addIssue({ code: 'invalid_type', expected: 'string', input: undefined, path: ['from'], message })
-  }
-  if (given.from !== undefined && given.from_pool !== undefined) {
-    context.addIssue({ code: 'custom', path: ['from_pool'], message: 'Provide from or from_pool, not both.' })
-  }
-}
-
-type GivenTime = {
-  scheduled_at?: Date | undefined
-  scheduled_local?: string | undefined
-  scheduled_at_tz?: string | undefined
-}
-
-const oneTime = (given: GivenTime, context: z.RefinementCtx): void => {
-  const { scheduled_at: at, scheduled_local: local, scheduled_at_tz: zone } = given
-  const issue = (path: keyof GivenTime, message: string) => context.addIssue({ code: 'custom', path: [path], message })
-  if (at !== undefined && local !== undefined)
-    issue('scheduled_local', 'Provide scheduled_at or scheduled_local, not both.')
-  if (local !== undefined && zone === undefined) issue('scheduled_at_tz', 'Required with scheduled_local.')
-  if (zone !== undefined && local === undefined) issue('scheduled_local', 'Required with scheduled_at_tz.')
-}
-
-const textOrTemplate = (
-  given: { body?: string | undefined; template?: string | undefined },
-  context: z.RefinementCtx,
-) => {
-  if (given.body !== undefined || given.template !== undefined) return
-  const message = 'Provide body or template.'
-  context.addIssue({ code: 'invalid_type', expected: 'string', input: undefined, path: ['body'], message })
-}
-
-export const SendSms = refusingOtherSends(
+const single = refusingOtherSends(
   z.object({
     ...common,
     from: from.optional(),
     from_pool: z.string().min(1).max(64).optional().meta({ description: 'The slug of a pool, instead of `from`.' }),
     to,
     body: body.optional(),
-    template: z.string().min(1).max(64).optional().meta({ description: 'The slug of the SMS template to render.' }),
+    template: templateSlug.meta({ description: 'The slug of the SMS template to render.' }),
     variables: VariablesShape.default({}).describe(variablesText),
-    scheduled_at: givenInstant
-      .transform((text) => new Date(text))
-      .optional()
-      .describe('When to send the message, in ISO 8601 with an offset. Sent immediately if you omit it.'),
+    scheduled_at: scheduledAt.describe(
+      'When to send the message, in ISO 8601 with an offset. Sent immediately if you omit it.',
+    ),
     scheduled_local: localTime.meta({
       description: 'A local time, in the zone `scheduled_at_tz`.',
       examples: ['2026-03-29T09:00'],
@@ -140,9 +110,28 @@ export const SendSms = refusingOtherSends(
     }),
   }),
 )
+type Given = z.output<typeof single>
+
+const fromEither = ({ from, from_pool }: Given, context: z.RefinementCtx): void => {
+  if (from === undefined && from_pool === undefined) missingText(context, 'from', 'Provide from or from_pool.')
+  if (from !== undefined && from_pool !== undefined) {
+    customIssue(context, ['from_pool'], 'Provide from or from_pool, not both.')
+  }
+}
+
+const oneTime = (given: Given, context: z.RefinementCtx): void => {
+  if (given.scheduled_at !== undefined && given.scheduled_local !== undefined) {
+    customIssue(context, ['scheduled_local'], 'Provide scheduled_at or scheduled_local, not both.')
+  }
+  checkLocalTime(given, context)
+}
+
+export const SendSms = single
   .superRefine((given, context) => {
     fromEither(given, context)
-    textOrTemplate(given, context)
+    if (given.body === undefined && given.template === undefined) {
+      missingText(context, 'body', 'Provide body or template.')
+    }
     oneTime(given, context)
   })
   .meta({
@@ -184,9 +173,8 @@ export const AcceptedSms = z.strictObject({ ...named, status: acceptedStatus, se
   examples: [{ ...exampleNamed, status: 'sent', segments: 1, created_at: exampleInstant }],
 })
 
-export const CanceledSms = z
-  .strictObject(canceled)
-  .meta({ id: 'SmsCanceled', examples: [{ ...exampleNamed, status: 'canceled', canceled_at: exampleInstant }] })
+const exampleCanceled = { ...exampleNamed, status: 'canceled', canceled_at: exampleInstant }
+export const CanceledSms = canceled.meta({ id: 'SmsCanceled', examples: [exampleCanceled] })
 
 export const SmsItem = z.strictObject({ ...named, status, from: sender, to: recipient, segments, ...times }).meta({
   id: 'SmsListItem',

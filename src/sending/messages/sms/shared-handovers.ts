@@ -6,13 +6,12 @@
  * begins later see the suppression, because they check after the question.
  */
 import { randomUUID } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import { type Listener, listen } from '../../../platform/db/listen.ts'
 import type { Db } from '../../../platform/db/pool.ts'
 import { findListeners, notifyListeners } from '../../../platform/db/store.ts'
 import type { Log } from '../../../platform/ground/log.ts'
-import { longestWaitMs, type SmsHandovers } from './sms-handovers.ts'
+import { longestWaitMs, orAfter, type SmsHandovers } from './sms-handovers.ts'
 
 export const handoversChannel = 'sms_handovers'
 /** The class of the advisory locks by which processes see each other. */
@@ -38,13 +37,6 @@ const readNotice = (payload: string): Notice | undefined => {
   }
 }
 
-export interface SharedHandovers {
-  start(): Promise<void>
-  /** Resolves when the handovers of all processes to the number that have begun are over, or after ten seconds. */
-  settled(orgId: string, to: string): Promise<void>
-  close(): Promise<void>
-}
-
 type Needs = {
   db: Pick<Db, 'connect' | 'rows'>
   log: Log
@@ -53,7 +45,7 @@ type Needs = {
   waitMs?: number
 }
 
-export const makeSharedHandovers = ({ db, log, own, waitMs = longestWaitMs }: Needs): SharedHandovers => {
+export const makeSharedHandovers = ({ db, log, own, waitMs = longestWaitMs }: Needs) => {
   let listener: Listener | undefined
   /** Own questions, each with the processes that have answered and a function that is called for each answer. */
   const asked = new Map<string, { answered: Set<number>; onAnswer: () => void }>()
@@ -99,11 +91,8 @@ export const makeSharedHandovers = ({ db, log, own, waitMs = longestWaitMs }: Ne
     const all = Promise.withResolvers<void>()
     const onAnswer = () => isAnswered() && all.resolve()
     asked.set(ask, { answered, onAnswer })
-    const waited = new AbortController()
-    const timeout = pause(withinMs, undefined, { signal: waited.signal, ref: false }).catch(() => undefined)
     onAnswer()
-    await Promise.race([all.promise, timeout])
-    waited.abort()
+    await orAfter(withinMs, all.promise)
     return isAnswered()
   }
 
@@ -129,7 +118,7 @@ export const makeSharedHandovers = ({ db, log, own, waitMs = longestWaitMs }: Ne
   }
 
   return {
-    start: async () => {
+    start: async (): Promise<void> => {
       listener ??= await listen({
         connect: db.connect,
         log,
@@ -139,11 +128,14 @@ export const makeSharedHandovers = ({ db, log, own, waitMs = longestWaitMs }: Ne
         onGap: () => undefined,
       })
     },
-    settled: async (orgId, to) => {
+    /** Resolves when the handovers of all processes to the number that have begun are over, or after ten seconds. */
+    settled: async (orgId: string, to: string): Promise<void> => {
       await Promise.all([own.settled(orgId, to), settledElsewhere(orgId, to)])
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       await listener?.close()
     },
   }
 }
+
+export type SharedHandovers = ReturnType<typeof makeSharedHandovers>

@@ -50,7 +50,6 @@ export const makeSmsChannel = (needs: Needs): ChannelAdapter<SmsDraft> => {
     checksAtHandOver: ({ by }) => by.environment === 'live',
     lateGates: bySendKind([poolMemberGate(needs.smsSenders)]),
     finish: () => undefined,
-
     priceOf: (draft) =>
       andThen(usage.allowanceOf(draft.by.orgId, draft.by.tenantId), ({ plan }) => {
         const country = countryOf(draft.to) ?? ''
@@ -62,18 +61,14 @@ export const makeSmsChannel = (needs: Needs): ChannelAdapter<SmsDraft> => {
           costMicros: media ? mmsPrice(plan, country) : segments * segmentPrice(plan, country),
         }
       }),
-
     contentOf: contentOfSms,
-
     canBeSentLater: () => true,
     acceptedFields: (draft) => ({ segments: billedSegments(draft) }),
     dueAt: localDueAt,
-
     handOver: (draft) => {
       if (draft.by.environment === 'test') return simulateSms(smsOf(draft, clock.now()))
       return handovers.track(draft.by.orgId, draft.to, () => handOverUnlessSuppressed(draft))
     },
-
     draftOf: smsDraftOf,
   }
 }

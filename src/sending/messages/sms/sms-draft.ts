@@ -76,7 +76,6 @@ export const localDueAt = ({ sms }: Pick<MessageRow, 'sms'>): Date | null => {
   return local && instantOfLocal(local.time, local.zone)
 }
 
-/** The columns of the message. */
 export const contentOfSms = (draft: SmsDraft): MessageContent => ({
   stream: 'transactional',
   // Never empty here: a draft that uses a pool gets its sender before its content is read.
@@ -86,40 +85,20 @@ export const contentOfSms = (draft: SmsDraft): MessageContent => ({
   sms: smsFields(draft),
 })
 
-/** The draft of a stored message. */
 export const smsDraftOf = (row: MessageRow): SmsDraft => {
-  const fields = row.sms ?? { segments: 1 }
+  const { media_url = [], dlt_template_id, from_pool = null, ...fields } = row.sms ?? { segments: 1 }
+  const { from_address: from, tags } = row
+  const content = { from, body: row.text ?? '', tags, metadata: row.metadata ?? {}, media_url, dlt_template_id }
   return {
-    channel: 'sms',
-    id: row.id,
+    ...newSmsDraft(row.id, sentByOf(row), content, row.to_addresses[0] ?? ''),
     createdAt: row.created_at,
-    by: sentByOf(row),
-    from: row.from_address,
-    fromPool: fields.from_pool ?? null,
-    to: row.to_addresses[0] ?? '',
-    body: row.text ?? '',
-    template: null,
-    mediaUrl: fields.media_url ?? [],
-    dltTemplateId: fields.dlt_template_id ?? null,
-    local: localOf(fields),
-    dlt: null,
-    messageType: 'transactional',
-    tags: row.tags,
-    metadata: row.metadata ?? {},
     scheduledAt: row.scheduled_at,
     jobId: row.job_id,
+    fromPool: from_pool,
+    local: localOf(fields),
   }
 }
 
-export const smsOf = (draft: SmsDraft, at: Date): Sms => ({
-  orgId: draft.by.orgId,
-  messageId: draft.id,
-  from: draft.from ?? '',
-  to: draft.to,
-  body: draft.body,
-  mediaUrl: draft.mediaUrl,
-  dlt: draft.dlt,
-  messageType: draft.messageType,
-  at,
-  hasCode: draft.hasCode,
-})
+export const smsOf = ({ by, id, from, to, body, mediaUrl, dlt, messageType, hasCode }: SmsDraft, at: Date): Sms => {
+  return { orgId: by.orgId, messageId: id, from: from ?? '', to, body, mediaUrl, dlt, messageType, at, hasCode }
+}

@@ -4,22 +4,24 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 
-export interface SmsHandovers {
-  /** Runs `work`, which checks the suppressions of the number and then hands a message over. */
-  track<T>(orgId: string, to: string, work: () => Promise<T>): Promise<T>
-  /** Resolves when the handovers to the number that have begun are over, or after `longestWaitMs`. */
-  settled(orgId: string, to: string): Promise<void>
-}
-
 /** Providers repeat a notification that is not acknowledged in 15 seconds. */
 export const longestWaitMs = 10_000
 
-export const makeSmsHandovers = (): SmsHandovers => {
+/** Waits for the work, or for this time if that is shorter. */
+export const orAfter = async (waitMs: number, work: Promise<unknown>): Promise<void> => {
+  const waited = new AbortController()
+  const timeout = pause(waitMs, undefined, { signal: waited.signal, ref: false }).catch(() => undefined)
+  await Promise.race([work, timeout])
+  waited.abort()
+}
+
+export const makeSmsHandovers = () => {
   const byNumber = new Map<string, Set<Promise<unknown>>>()
   const keyOf = (orgId: string, to: string): string => `${orgId} ${to}`
 
   return {
-    track: async (orgId, to, work) => {
+    /** Runs `work`, which checks the suppressions of the number and then hands a message over. */
+    track: async <T>(orgId: string, to: string, work: () => Promise<T>): Promise<T> => {
       const key = keyOf(orgId, to)
       const handovers = byNumber.get(key) ?? new Set()
       byNumber.set(key, handovers)
@@ -33,13 +35,13 @@ export const makeSmsHandovers = (): SmsHandovers => {
       }
     },
 
-    settled: async (orgId, to) => {
+    /** Resolves when the handovers to the number that have begun are over, or after `longestWaitMs`. */
+    settled: async (orgId: string, to: string): Promise<void> => {
       const begun = [...(byNumber.get(keyOf(orgId, to)) ?? [])]
       if (begun.length === 0) return
-      const waited = new AbortController()
-      const timeout = pause(longestWaitMs, undefined, { signal: waited.signal, ref: false }).catch(() => undefined)
-      await Promise.race([Promise.allSettled(begun), timeout])
-      waited.abort()
+      await orAfter(longestWaitMs, Promise.allSettled(begun))
     },
   }
 }
+
+export type SmsHandovers = ReturnType<typeof makeSmsHandovers>

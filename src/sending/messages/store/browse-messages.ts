@@ -2,7 +2,7 @@
 import { statement } from '../../../platform/db/statement.ts'
 import type { Keyset } from '../../../platform/ground/cursor.ts'
 import type { Environment } from '../../../platform/ground/scope.ts'
-import { inRange, inRangeOfFew } from './list-messages.ts'
+import { inRange, inRangeOfFew, whenSet } from './list-messages.ts'
 import { type MessageRow, messageColumnsOf } from './message-row.ts'
 
 const browsed = [
@@ -55,18 +55,15 @@ const shownColumns = [...browsed, 'body'].join(', ')
 /** Never the html or the text of an email: these are stored apart from the row, and reading them is slow. */
 const browsedColumns = `${browsed.join(', ')}, case when channel = 'sms' then text end as body`
 
-const within = (param: string, condition: string): string =>
-  `(case when ${param}::text is null then true else ${condition} end)`
-
 /** A literal, case-insensitive substring. An erased or redacted text is null and does not match. */
 const containsText = `(strpos(lower(from_address), lower(:q)) > 0
        or strpos(lower(array_to_string(to_addresses, chr(10))), lower(:q)) > 0
        or coalesce(strpos(lower(case when channel = 'email' then subject else body end), lower(:q)), 0) > 0)`
 
-const isWanted = `${within(':tenantId', 'tenant_id = :tenantId')}
-     and ${within(':status', 'status = :status')}
-     and ${within(':tag', ':tag = any(tags)')}
-     and ${within(':q', containsText)}`
+const isWanted = `${whenSet(':tenantId', 'tenant_id = :tenantId')}
+     and ${whenSet(':status', 'status = :status')}
+     and ${whenSet(':tag', ':tag = any(tags)')}
+     and ${whenSet(':q', containsText)}`
 
 /**
  * Looks at the next `portion` rows of an index, whatever the filters are, and returns those that match. The cost depends

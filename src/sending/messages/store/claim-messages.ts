@@ -1,13 +1,6 @@
-/** Finds and claims messages that are due, and records the outcome of claimed messages. */
+/** Finds and claims messages that are due, records the outcome of claimed ones, and moves those for a local time. */
 import { statement } from '../../../platform/db/statement.ts'
-import {
-  eventColumns,
-  type HistoryEntry,
-  type MessageRow,
-  messageColumnsOf,
-  type ProviderResponse,
-  type Status,
-} from './message-row.ts'
+import { eventColumns, type MessageRow, messageColumnsOf, type ProviderResponse } from './message-row.ts'
 
 /**
  * Orgs after `after` that have due messages. Each step of the recursion reads one index entry, the earliest message of
@@ -44,7 +37,6 @@ export type ClaimedRow = MessageRow & {
   job_canceled: boolean
   /** The bytes of the content. */
   bytes: number
-  /** When the message was due before this claim. */
   was_due_at: Date
   /** The worker that claimed the message before was interrupted. */
   was_interrupted: boolean
@@ -94,34 +86,23 @@ export const claimDue = statement<
    left join jobs j on j.org_id = c.org_id and j.id = c.job_id`,
 )
 
-/** Those of the orgs that are not deleted. */
 export const findLiveOrgs = statement<{ orgIds: string[] }, { id: string }>(
   'messages.find_live_orgs',
   'select id from orgs where id = any(:orgIds::text[]) and deleted_at is null',
 )
 
-/** The outcome of a claimed message. */
-export type Settled = {
-  org_id: string
-  id: string
-  created_at: Date
-  claim: string
-  status: Status
-  due_at: Date | null
-  sent_at: Date | null
-  canceled_at: Date | null
-  error_message: string | null
-  provider: string | null
-  provider_response: ProviderResponse | null
-  history: HistoryEntry[]
-  attempts: number
-  /** The remaining recipients. Set only when some were suppressed. */
-  to_addresses?: string[]
-  /** Set when another member of the pool was chosen. */
-  from_address?: string
-  cc?: string[]
-  bcc?: string[]
-}
+/** What is absent is null. */
+export type Settled = Pick<MessageRow, 'org_id' | 'id' | 'created_at' | 'status' | 'history' | 'attempts'> &
+  Partial<Pick<MessageRow, 'due_at' | 'sent_at' | 'canceled_at' | 'error_message' | 'provider'>> & {
+    claim: string
+    provider_response?: ProviderResponse
+    /** Set when another member of the pool was chosen. */
+    from_address?: string
+    /** The remaining recipients. Set only when some were suppressed. */
+    to_addresses?: string[]
+    cc?: string[]
+    bcc?: string[]
+  }
 
 /**
  * Records outcomes, each only while its claim is still current: a message that another worker has claimed meanwhile
@@ -161,4 +142,25 @@ export const settleClaimed = statement<{ settled: string; events: string }, { id
    from updated, (
      select close_reservations(array_agg(org_id), array_agg(id)) from updated where is_final
    ) as closed`,
+)
+
+/** Messages that are scheduled for a local time, of all orgs. */
+export const listLocalScheduled = statement<
+  { afterOrg: string; afterId: string; limit: number },
+  Pick<MessageRow, 'org_id' | 'id' | 'created_at' | 'scheduled_at' | 'sms'>
+>(
+  'messages.list_local_scheduled',
+  `select org_id, id, created_at, scheduled_at, sms
+   from messages
+   where status = 'scheduled' and sms ->> 'scheduled_local' is not null and (org_id, id) > (:afterOrg, :afterId)
+   order by org_id, id
+   limit :limit`,
+)
+
+/** Leaves a message alone that was deferred or claimed meanwhile. The scheduler checks its local time again. */
+export const moveScheduled = statement<{ orgId: string; id: string; createdAt: Date; former: Date; dueAt: Date }>(
+  'messages.move_scheduled',
+  `update messages set scheduled_at = :dueAt, due_at = :dueAt
+   where org_id = :orgId and id = :id and created_at = :createdAt
+     and status = 'scheduled' and scheduled_at = :former and due_at = :former`,
 )

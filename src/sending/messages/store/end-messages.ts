@@ -10,7 +10,6 @@ export const cancelMessage = statement<OneOfScope & { at: Date; entry: string },
    returning id, canceled_at`,
 )
 
-/** Cancels every scheduled message of the tenant, on all channels. */
 export const cancelForTenant = statement<{ orgId: string; tenantId: string; at: Date; reason: string; entry: string }>(
   'messages.cancel_for_tenant',
   `update messages set status = 'canceled', canceled_at = :at, due_at = null, error_message = :reason,

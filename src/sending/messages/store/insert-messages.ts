@@ -1,5 +1,4 @@
 /** Inserts messages together with their events and audit entries. */
-
 import type { SettledUsage } from '../../../customers/usage/lines.ts'
 import { settleRecordedCall } from '../../../customers/usage/store.ts'
 import { appendEntries } from '../../../journal/audit/store/entry-rows.ts'
@@ -54,7 +53,6 @@ const { selected, pack } = packedColumns<MessageWithLinked>({
   ...packedFrom('message', insertedColumns.seldom),
 })
 
-/** The parameters of `insertMessages`. */
 export const packMessages = pack
 
 /** How each column of a new message is written. */

@@ -67,16 +67,25 @@ const newest = `least(coalesce(:createdBefore::timestamptz, 'infinity'), coalesc
 /**
  * The time range and the cursor, for statements that read an index in the order of creation. Bounds are always
  * present, at infinity if need be: PostgreSQL cannot use `:x is null or created_at >= :x` as an index range in a
- * generic plan. The upper bound appears twice because only `created_at <= …` prunes partitions, and only the row
- * comparison continues exactly after the cursor. Without a cursor the id is compared with 'zzz', which sorts after
- * every id.
+ * generic plan. Without a cursor the id is compared with 'zzz', which sorts after every id.
  */
-export const inRange = `created_at >= coalesce(:createdAfter::timestamptz, '-infinity')
-       and created_at <= ${newest}
-       and (created_at, id) < (
+export const sinceCreatedAfter = "created_at >= coalesce(:createdAfter::timestamptz, '-infinity')"
+export const beforePosition = `(created_at, id) < (
          ${newest},
          case when :afterAt::timestamptz <= ${newest} then :afterId::text else 'zzz' end
        )`
+
+/** Only `created_at <= …` prunes partitions, and only the row comparison continues exactly after the cursor. */
+export const inRange = `${sinceCreatedAfter}
+       and created_at <= ${newest}
+       and ${beforePosition}`
+
+/**
+ * A filter that applies only when its parameter is set. Written with `or`, the planner expects it to leave almost no rows,
+ * and then may read and sort all messages of the org for one page.
+ */
+export const whenSet = (param: string, condition: string): string =>
+  `(case when ${param}::text is null then true else ${condition} end)`
 
 /**
  * The time range and the cursor, for the search by tag or recipient. Here the bounds are optional on purpose: few rows

@@ -1,17 +1,17 @@
 /** Provider reports: the message they change, the events they add, and the notifications already handled. */
+import type { Given } from '../../../platform/db/columns.ts'
 import { statement } from '../../../platform/db/statement.ts'
-import type { Environment } from '../../../platform/ground/scope.ts'
 import { type MessageRow, messageColumnsOf, type Status } from './message-row.ts'
 
-export const messageExists = statement<{ orgId: string; id: string; createdAt: Date }, { id: string }>(
+/** A message as its org and its id name it. Its id contains the time of its creation. */
+type OneMessage = { orgId: string; id: string; createdAt: Date }
+
+export const messageExists = statement<OneMessage, { id: string }>(
   'messages.is_there',
   'select id from messages where org_id = :orgId and id = :id and created_at = :createdAt',
 )
 
-export const findRecipients = statement<
-  { orgId: string; id: string; createdAt: Date },
-  Pick<MessageRow, 'to_addresses' | 'cc' | 'bcc'>
->(
+export const findRecipients = statement<OneMessage, Pick<MessageRow, 'to_addresses' | 'cc' | 'bcc'>>(
   'messages.find_recipients',
   'select to_addresses, cc, bcc from messages where org_id = :orgId and id = :id and created_at = :createdAt',
 )
@@ -31,7 +31,6 @@ export type RecordedRow = Pick<
   'id' | 'channel' | 'created_at' | 'scheduled_at' | 'sent_at' | 'error_message' | 'sms'
 >
 
-/** Those of the messages that are stored. */
 export const findRecorded = statement<{ orgId: string; ids: string[]; createdAt: Date[] }, RecordedRow>(
   'messages.find_recorded',
   `select m.id, m.channel, m.created_at, m.scheduled_at, m.sent_at, m.error_message, m.sms
@@ -40,7 +39,7 @@ export const findRecorded = statement<{ orgId: string; ids: string[]; createdAt:
 )
 
 /** Locks the message while a report is compared with its current status. */
-export const lockMessage = statement<{ orgId: string; id: string; createdAt: Date }, MessageRow>(
+export const lockMessage = statement<OneMessage, MessageRow>(
   'messages.lock',
   `select ${messageColumnsOf('m')}
    from messages m
@@ -57,16 +56,13 @@ export const findOwner = statement<
   'select org_id, channel, to_addresses, cc, bcc from messages where id = :id and created_at = :createdAt',
 )
 
-export const applyReport = statement<{
-  orgId: string
-  id: string
-  createdAt: Date
-  status: Status
-  history: string
-  deliveredAt: Date | null
-  errorMessage: string | null
-  providerResponse: string | null
-}>(
+export const applyReport = statement<
+  OneMessage &
+    Given<MessageRow, 'status' | 'delivered_at' | 'error_message'> & {
+      history: string
+      providerResponse: string | null
+    }
+>(
   'messages.apply_report',
   `update messages set
      status = :status,
@@ -78,21 +74,19 @@ export const applyReport = statement<{
    where org_id = :orgId and id = :id and created_at = :createdAt`,
 )
 
-export const insertMessageEvents = statement<{
-  orgId: string
-  ids: string[]
-  at: Date[]
-  messageId: string
-  tenantId: string | null
-  environment: Environment
-  channel: string
-  kinds: string[]
-  recipients: (string | null)[]
-}>(
+export const insertMessageEvents = statement<
+  Given<MessageRow, 'org_id' | 'tenant_id' | 'environment' | 'channel'> & {
+    ids: string[]
+    at: Date
+    messageId: string
+    kind: string
+    recipients: string[]
+  }
+>(
   'messages.insert_events',
   `insert into message_events (org_id, id, at, message_id, tenant_id, environment, channel, kind, recipient)
-   select :orgId, e.id, e.at, :messageId, :tenantId, :environment, :channel, e.kind, e.recipient
-   from unnest(:ids::text[], :at::timestamptz[], :kinds::text[], :recipients::text[]) as e (id, at, kind, recipient)`,
+   select :orgId, e.id, :at, :messageId, :tenantId, :environment, :channel, :kind, e.recipient
+   from unnest(:ids::text[], :recipients::text[]) as e (id, recipient)`,
 )
 
 /** Returns no row when this notification was recorded before. */

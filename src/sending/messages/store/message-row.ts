@@ -1,25 +1,16 @@
 /** The columns and types of a message row, shared by the statements in this folder. */
+import type { z } from 'zod'
 import type { packed } from '../../../platform/db/packed-rows.ts'
 import type { Channel } from '../../../platform/ground/channel.ts'
 import type { Environment } from '../../../platform/ground/scope.ts'
+import type { HistoryShape, ProviderResponseShape, statusFilter } from '../shapes.ts'
 
-export type Status = 'scheduled' | 'sending' | 'sent' | 'delivered' | 'bounced' | 'failed' | 'canceled'
+export type Status = z.output<typeof statusFilter>
 
 /** A status the message had, or a provider's report about one recipient. */
-export type HistoryEntry = {
-  status: Status
-  at: string
-  recipient?: string | null
-  detail?: string | null
-}
+export type HistoryEntry = { status: Status; at: string } & Partial<z.output<typeof HistoryShape>>
 
-export type ProviderResponse = {
-  message_id?: string | null
-  token?: string | null
-  bounce_type?: string | null
-  bounce_subtype?: string | null
-  detail?: string | null
-}
+export type ProviderResponse = Partial<z.output<typeof ProviderResponseShape>>
 
 /** What only text messages have. Fields without a value are absent. */
 export type SmsFields = {

@@ -1,5 +1,4 @@
 /** The gates of an email, in order. Those that render and read its content are in files of their own. */
-
 import type { Clock } from '../../../../platform/ground/clock.ts'
 import { Failure } from '../../../../platform/ground/errors.ts'
 import { comparable } from '../../../../platform/ground/mailbox.ts'
@@ -7,7 +6,7 @@ import { andThen } from '../../../../platform/ground/maybe-promise.ts'
 import type { Senders } from '../../../../senders/domains/sender.ts'
 import type { RenderTemplates } from '../../../templates/render.ts'
 import type { Links } from '../../../tracking/links.ts'
-import type { Gate, SendKind } from '../../draft.ts'
+import type { Gate } from '../../draft.ts'
 import { staysScheduled } from '../../schedule.ts'
 import { destinations, type EmailDraft } from '../email-draft.ts'
 import { noSender } from '../shapes.ts'
@@ -58,22 +57,17 @@ type FindMembers = (orgId: string, addresses: string[]) => Promise<ReadonlySet<s
  * The sandbox sender may only write to members of the org. A batch item is checked with all requested recipients,
  * including suppressed ones.
  */
-const sandboxGate = (findMembers: FindMembers): Gate<EmailDraft> => {
-  const membersOnly = async (draft: EmailDraft, kind: SendKind): Promise<void> => {
+const sandboxGate = (findMembers: FindMembers): Gate<EmailDraft> => ({
+  name: 'sandbox',
+  at: ['single', 'batch', 'fire', 'code'],
+  applies: (draft) => draft.sender?.kind === 'sandbox',
+  check: async (draft, kind) => {
     const recipients = kind === 'batch' ? draft.requested : destinations(draft).map(({ address }) => address)
     const addresses = recipients.map(comparable)
     const members = await findMembers(draft.by.orgId, addresses)
-    if (!addresses.every((address) => members.has(address))) {
-      throw new Failure('SANDBOX_RECIPIENT_NOT_ALLOWED')
-    }
-  }
-  return {
-    name: 'sandbox',
-    at: ['single', 'batch', 'fire', 'code'],
-    applies: (draft) => draft.sender?.kind === 'sandbox',
-    check: membersOnly,
-  }
-}
+    if (!addresses.every((address) => members.has(address))) throw new Failure('SANDBOX_RECIPIENT_NOT_ALLOWED')
+  },
+})
 
 export type EmailGateNeeds = {
   clock: Clock
