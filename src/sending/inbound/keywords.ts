@@ -3,7 +3,6 @@
 export const inboundKinds = ['reply', 'opt_out', 'help'] as const
 export type InboundKind = (typeof inboundKinds)[number]
 
-/** What a message asks for, and the keyword that says so. */
 export type Meaning = { kind: InboundKind; keyword: string | null }
 
 /** These count only as the whole message, because they also begin ordinary sentences. */

@@ -3,7 +3,6 @@
  * last one after the whole message is. A group of parts is closed first and then taken under an id of its own, so a crash
  * in between neither loses the message nor stores it twice.
  */
-
 import { inChunks } from '../../platform/db/in-chunks.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
@@ -11,6 +10,7 @@ import { sha256 } from '../../platform/ground/crypto.ts'
 import { newId } from '../../platform/ground/ids.ts'
 import type { Log } from '../../platform/ground/log.ts'
 import { storableText } from '../../platform/ground/storable-text.ts'
+import { dayMs, minuteMs } from '../../platform/ground/units.ts'
 import type { InboundSms, SmsPart } from '../../providers/sms/sms-provider.ts'
 import { findReceivingNumbers } from './store/inbound-rows.ts'
 import {
@@ -29,16 +29,12 @@ import {
 import type { TakenSms, TakeSms } from './take-sms.ts'
 
 /** The rest of a message is expected for this time. */
-const waitMs = 10 * 60_000
+const waitMs = 10 * minuteMs
 /** A part that comes again in this time is recognised. */
-const keptMs = 86_400_000
+const keptMs = dayMs
 const atOnce = 100
 
-export type TakeSmsPart = (message: InboundSms) => Promise<TakenSms | { status: 'waiting' }>
-
-/** Takes the parts of messages whose rest did not come. Returns the number of messages. */
-export type TakeOverdueSms = () => Promise<number>
-
+type TakenPart = TakenSms | { status: 'waiting' }
 type Group = { orgId: string; groupId: string }
 type Run = { first: number; text: string; at: Date }
 
@@ -97,7 +93,7 @@ export const makeLongSms = ({ db, clock, log, takeSms }: Needs) => {
       return { orgId, groupId }
     })
 
-  const takePart = async (message: InboundSms, { reference, parts, part }: SmsPart): ReturnType<TakeSmsPart> => {
+  const takePart = async (message: InboundSms, { reference, parts, part }: SmsPart): Promise<TakenPart> => {
     const [number] = await db.rows(findReceivingNumbers, { numbers: [message.to, `+${message.to}`] })
     if (!number) return takeSms(message)
     const [from, to] = [storableText(message.from), storableText(message.to)]
@@ -106,19 +102,16 @@ export const makeLongSms = ({ db, clock, log, takeSms }: Needs) => {
     return complete ? take(complete) : { status: 'waiting' }
   }
 
-  const closeOverdue = (group: OverdueParts): Promise<number> =>
-    db.tx(async (tx) => {
-      const { org_id: orgId, group_id: groupId, from_address: from, to_address: to, ...rest } = group
-      await lock(tx, { orgId, from, to, ...rest })
-      return tx.change(closeSmsParts, { orgId, groupId, at: clock.now() })
-    })
-
   /** A message that cannot be taken now does not delay the others. The next run tries it again. */
   const takeOne = async (group: OverdueParts): Promise<boolean> => {
-    const fields = { org_id: group.org_id, provider: group.provider }
+    const { org_id: orgId, group_id: groupId, from_address: from, to_address: to, ...rest } = group
+    const fields = { org_id: orgId, provider: group.provider }
     try {
-      await closeOverdue(group)
-      await take({ orgId: group.org_id, groupId: group.group_id })
+      await db.tx(async (tx) => {
+        await lock(tx, { orgId, from, to, ...rest })
+        await tx.change(closeSmsParts, { orgId, groupId, at: clock.now() })
+      })
+      await take({ orgId, groupId })
       log.info(fields, 'incomplete inbound sms taken')
       return true
     } catch (error) {
@@ -127,9 +120,11 @@ export const makeLongSms = ({ db, clock, log, takeSms }: Needs) => {
     }
   }
 
-  const takeSmsPart: TakeSmsPart = (message) => (message.part ? takePart(message, message.part) : takeSms(message))
+  const takeSmsPart = (message: InboundSms): Promise<TakenPart> =>
+    message.part ? takePart(message, message.part) : takeSms(message)
 
-  const takeOverdue: TakeOverdueSms = async () => {
+  /** Takes the parts of messages whose rest did not come. Returns the number of messages. */
+  const takeOverdue = async (): Promise<number> => {
     const before = new Date(clock.millis() - waitMs)
     const total = await inChunks(atOnce, async () => {
       const overdue = await db.rows(findOverdueParts, { before, limit: atOnce })

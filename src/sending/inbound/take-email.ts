@@ -1,5 +1,4 @@
 /** Receives email at inbound domains: stores it and writes its event. */
-
 import type { AppendEvents } from '../../journal/events/append-events.ts'
 import type { Db } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
@@ -180,8 +179,8 @@ export const makeTakeEmail = ({ db, clock, log, appendEvents }: Needs): TakeEmai
         id,
         channel: 'email',
         tenantId,
-        from: email.from,
-        to: [...email.to],
+        fromAddress: email.from,
+        toAddresses: [...email.to],
         subject: email.subject,
         text: email.text,
         html: email.html,
@@ -191,7 +190,7 @@ export const makeTakeEmail = ({ db, clock, log, appendEvents }: Needs): TakeEmai
         keyword: null,
         inReplyTo: email.inReplyTo,
         receivedAt: email.at,
-        at: now,
+        createdAt: now,
         provider: 'inbound email',
         providerId: idOf(orgId, email),
       })
@@ -199,13 +198,8 @@ export const makeTakeEmail = ({ db, clock, log, appendEvents }: Needs): TakeEmai
       for (const [position, { content }] of email.attachments.entries()) {
         await tx.change(insertAttachment, { orgId, inboundId: id, position, content: bytesOf(content) })
       }
-      await appendEvents(tx, {
-        orgId,
-        tenantId,
-        environment: 'live',
-        event: 'inbound.email',
-        data: announcementOf(id, email),
-      })
+      const data = announcementOf(id, email)
+      await appendEvents(tx, { orgId, tenantId, environment: 'live', event: 'inbound.email', data })
       return [id]
     })
   }

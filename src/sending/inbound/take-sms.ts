@@ -1,5 +1,4 @@
 /** Receives text messages from phones: stores them, suppresses those who opt out, and writes the events. */
-
 import type { AppendEvents } from '../../journal/events/append-events.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
@@ -62,18 +61,11 @@ export const makeTakeSms = ({ db, clock, log, suppress, appendEvents, handovers 
 
   const optOut = async (tx: Tx, id: string, tenantId: string | null, { number, prior, from }: Received) => {
     const cause = { channel: 'sms', value: from, reason: 'stop', source: 'sms_reply' } as const
-    const suppressed = await suppress(tx, {
-      ...cause,
-      orgId: number.org_id,
-      tenantId,
-      messageId: prior?.id ?? null,
-      environment: 'live',
-    })
+    const owner = { orgId: number.org_id, tenantId, environment: 'live' } as const
+    const suppressed = await suppress(tx, { ...cause, ...owner, messageId: prior?.id ?? null })
     if (!suppressed.changed) return
     await appendEvents(tx, {
-      orgId: number.org_id,
-      tenantId,
-      environment: 'live',
+      ...owner,
       event: 'suppression.created',
       data: { id: suppressed.id, ...cause, inbound_sms_id: id, created_at: suppressed.createdAt.toISOString() },
     })
@@ -115,8 +107,8 @@ export const makeTakeSms = ({ db, clock, log, suppress, appendEvents, handovers 
         id,
         channel: 'sms',
         tenantId,
-        from,
-        to: [number.e164],
+        fromAddress: from,
+        toAddresses: [number.e164],
         subject: null,
         text: body,
         html: null,
@@ -125,7 +117,7 @@ export const makeTakeSms = ({ db, clock, log, suppress, appendEvents, handovers 
         ...meaning,
         inReplyTo: prior?.id ?? null,
         receivedAt: received.at,
-        at: now,
+        createdAt: now,
         provider: `inbound ${provider}`,
         providerId: received.id,
       })

@@ -1,7 +1,8 @@
-import { columns, json, oneOf, type RowOf, text, texts, time } from '../../../platform/db/columns.ts'
+import { columns, type Given, json, oneOf, type RowOf, text, texts, time } from '../../../platform/db/columns.ts'
 import { statement } from '../../../platform/db/statement.ts'
 import type { Channel } from '../../../platform/ground/channel.ts'
 import type { Keyset } from '../../../platform/ground/cursor.ts'
+import { beforePosition, sinceCreatedAfter, whenSet } from '../../messages/store/list-messages.ts'
 import type { InboundKind } from '../keywords.ts'
 
 /** What an API key and an event show of each attachment. */
@@ -91,23 +92,9 @@ export const lockInboundTenant = statement<{ orgId: string; tenantId: string }, 
  * outlives the message, so a repetition does not restore a message that was erased.
  */
 export const insertInbound = statement<
-  {
+  Given<InboundRow, Exclude<keyof InboundRow, 'attachments' | 'redacted_at'>> & {
     orgId: string
-    id: string
-    channel: Channel
-    tenantId: string | null
-    from: string
-    to: string[]
-    subject: string | null
-    text: string | null
-    html: string | null
-    mediaUrl: string[] | null
     attachments: string | null
-    kind: InboundKind
-    keyword: string | null
-    inReplyTo: string | null
-    receivedAt: Date
-    at: Date
     provider: string
     providerId: string | null
   },
@@ -116,14 +103,14 @@ export const insertInbound = statement<
   'inbound.insert',
   `with recorded as (
      insert into provider_notifications (provider, id, at)
-     select :provider, :providerId, :at where :providerId::text is not null
+     select :provider, :providerId, :createdAt where :providerId::text is not null
      on conflict do nothing
      returning id
    )
    insert into inbound_messages (org_id, id, channel, tenant_id, from_address, to_addresses, subject, text, html,
      media_url, attachments, kind, keyword, in_reply_to, received_at, created_at)
-   select :orgId, :id, :channel, :tenantId, :from, :to::text[], :subject, :text, :html,
-     :mediaUrl::text[], :attachments::jsonb, :kind, :keyword, :inReplyTo, :receivedAt, :at
+   select :orgId, :id, :channel, :tenantId, :fromAddress, :toAddresses::text[], :subject, :text, :html,
+     :mediaUrl::text[], :attachments::jsonb, :kind, :keyword, :inReplyTo, :receivedAt, :createdAt
    where :providerId::text is null or exists (select 1 from recorded)
    returning id`,
 )
@@ -177,23 +164,6 @@ type ListSmsParams = Keyset & {
   createdBefore: Date | null
 }
 
-/** The earlier of `createdBefore` and the time in the cursor. */
-const newest = `least(coalesce(:createdBefore::timestamptz, 'infinity'), coalesce(:afterAt::timestamptz, 'infinity'))`
-
-/** Bounds are always present, because a generic plan cannot use an optional one as the range of an index. */
-const inRange = `created_at >= coalesce(:createdAfter::timestamptz, '-infinity')
-     and (created_at, id) < (
-       ${newest},
-       case when :afterAt::timestamptz <= ${newest} then :afterId::text else 'zzz' end
-     )`
-
-/**
- * A filter that applies only when its parameter is set. Written with `or`, the planner expects it to leave almost no rows,
- * and then reads and sorts all messages of the org for one page.
- */
-const whenSet = (param: string, condition: string): string =>
-  `(case when ${param}::text is null then true else ${condition} end)`
-
 const optional = {
   tenant: whenSet(':tenantId', 'tenant_id = :tenantId'),
   channel: whenSet(':channel', 'channel = :channel'),
@@ -207,7 +177,8 @@ const listText = (required: Partial<typeof optional>): string =>
   `select ${listedColumns} from inbound_messages
    where org_id = :orgId
      and ${Object.values({ ...optional, ...required }).join('\n     and ')}
-     and ${inRange}
+     and ${sinceCreatedAfter}
+     and ${beforePosition}
    order by created_at desc, id desc
    limit :limit`
 

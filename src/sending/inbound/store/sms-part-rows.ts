@@ -9,10 +9,11 @@ export const lockSmsParts = statement<{ key: string }, { locked: string }>(
   `select pg_advisory_xact_lock(hashtextextended('inbound_sms_parts ' || :key::text, 0))::text as locked`,
 )
 
-export type FoundPart = { group_id: string; part: number; is_same: boolean; is_closed: boolean }
-
 /** The parts of the newest message with that reference. */
-export const findNewestParts = statement<PartsKey & { digest: Buffer }, FoundPart>(
+export const findNewestParts = statement<
+  PartsKey & { digest: Buffer },
+  { group_id: string; part: number; is_same: boolean; is_closed: boolean }
+>(
   'inbound_parts.find_newest',
   `select group_id, part, digest = :digest as is_same, closed_at is not null as is_closed
    from inbound_sms_parts
