@@ -1,9 +1,9 @@
 /** `npm run docs`: writes the pages and types that are generated from the source. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { configurationPage } from '../src/platform/ground/config/configuration-page.ts'
-import { errorsPage } from '../src/platform/ground/errors.ts'
+import { configurationPage } from './configuration-page.ts'
 import { dashboardTypes } from './dashboard-types.ts'
+import { errorsPage } from './errors-page.ts'
 import { architecturePage } from './house-table.ts'
 import { isStartOnly, sayStarted } from './start-only.ts'
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
+import { configurationPage } from '../../../../scripts/configuration-page.ts'
 import { formatRange } from '../ip-address.ts'
 import { ConfigFault, readConfig } from './config.ts'
-import { configurationPage } from './configuration-page.ts'
 import { variables } from './env-variables.ts'
 import { productionWarnings } from './production-warnings.ts'
 

@@ -1,5 +1,5 @@
-import { allVariables } from './env-variables.ts'
-import { secretNames } from './secret-files.ts'
+import { allVariables } from '../src/platform/ground/config/env-variables.ts'
+import { secretNames } from '../src/platform/ground/config/secret-files.ts'
 
 /** The page docs/configuration.md, generated from the variables so that the two cannot differ. */
 export const configurationPage = (): string => {
