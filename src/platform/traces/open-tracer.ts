@@ -1,14 +1,9 @@
 /** Exports spans with the SDK of OpenTelemetry over OTLP. The SDK is loaded only when an endpoint is configured. */
 import type { Attributes, Span as OtelSpan } from '@opentelemetry/api'
-import type { TracingConfig } from '../ground/config/tracing-config.ts'
+import type { TracingConfig } from '../ground/config/config.ts'
 import type { Log } from '../ground/log.ts'
-import { readTraceparent, type SpanFields, type Tracer, type TraceSpan } from '../ground/tracing.ts'
+import { readTraceparent, type SpanFields, type SpanStart, type TraceSpan } from '../ground/tracing.ts'
 import { readServiceVersion } from '../ground/version.ts'
-
-export interface OpenTracer extends Tracer {
-  /** Exports what has ended, and gives up after a few seconds. */
-  close(): Promise<void>
-}
 
 type Needs = { config: TracingConfig; log: Log; delayMs?: number }
 
@@ -16,23 +11,18 @@ type Needs = { config: TracingConfig; log: Log; delayMs?: number }
 const maxQueueSize = 2_048
 const exportTimeoutMs = 5_000
 
-const loadSdk = async () => {
+const traceparentOf = (span: OtelSpan): string => {
+  const { traceId, spanId, traceFlags } = span.spanContext()
+  return `00-${traceId}-${spanId}-${(traceFlags & 1).toString(16).padStart(2, '0')}`
+}
+
+export const openTracer = async ({ config, log, delayMs = 5_000 }: Needs) => {
   const [api, sdk, exporter, resources] = await Promise.all([
     import('@opentelemetry/api'),
     import('@opentelemetry/sdk-trace'),
     import('@opentelemetry/exporter-trace-otlp-http'),
     import('@opentelemetry/resources'),
   ])
-  return { api, sdk, exporter, resources }
-}
-
-const traceparentOf = (span: OtelSpan): string => {
-  const { traceId, spanId, traceFlags } = span.spanContext()
-  return `00-${traceId}-${spanId}-${(traceFlags & 1).toString(16).padStart(2, '0')}`
-}
-
-export const openTracer = async ({ config, log, delayMs = 5_000 }: Needs): Promise<OpenTracer> => {
-  const { api, sdk, exporter, resources } = await loadSdk()
   const provider = new sdk.TracerProvider({
     resource: resources.resourceFromAttributes({
       'service.name': config.serviceName,
@@ -69,12 +59,13 @@ export const openTracer = async ({ config, log, delayMs = 5_000 }: Needs): Promi
   })
 
   return {
-    start: ({ kind, name, fields, parent }) => {
+    start: ({ kind, name, fields, parent }: SpanStart): TraceSpan => {
       const from = readTraceparent(parent)
       const context = from ? api.trace.setSpanContext(api.ROOT_CONTEXT, { ...from, isRemote: true }) : api.ROOT_CONTEXT
       return wrap(tracer.startSpan(name, { kind: kinds[kind], attributes: fields as Attributes }, context))
     },
-    close: async () => {
+    /** Exports what has ended, and gives up after a few seconds. */
+    close: async (): Promise<void> => {
       await provider.shutdown().catch((error: Error) => log.warn({ reason: error.message }, 'traces not exported'))
     },
   }

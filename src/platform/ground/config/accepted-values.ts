@@ -18,12 +18,14 @@ const accepted = <T>(text: string, schema: z.ZodType<T, string>): AcceptedValue<
 
 const list = z.string().transform((text) => text.split(',').map((part) => part.trim()))
 
+const listOf = <T>(item: z.ZodType<T, string>) => list.pipe(z.array(item))
+
+const matching = (pattern: RegExp) => z.string().regex(pattern)
+
 const urlOf = (...protocols: string[]) =>
   z.string().refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol))
 
-const base64Key = z
-  .string()
-  .regex(/^[A-Za-z0-9+/_-]{43}=?$/)
+const base64Key = matching(/^[A-Za-z0-9+/_-]{43}=?$/)
   .transform((text) => Buffer.from(text, 'base64'))
   .refine((bytes) => bytes.length === 32)
 
@@ -41,16 +43,14 @@ export const textOfLength = (min: number, max: number) =>
 export const textOfAtLeast = (length: number) =>
   accepted(`a text of at least ${length} characters`, z.string().min(length))
 
-export const textMatching = (pattern: RegExp, text: string) => accepted(text, z.string().regex(pattern))
+export const textMatching = (pattern: RegExp, text: string) => accepted(text, matching(pattern))
 
 /** At most as many processes as the largest machines have cores. */
 const mostProcesses = 256
 
 export const processes = accepted(
   `\`auto\` or a whole number from 1 to ${mostProcesses}`,
-  z
-    .string()
-    .regex(/^(auto|[1-9]\d{0,2})$/)
+  matching(/^(auto|[1-9]\d{0,2})$/)
     .transform((text) => (text === 'auto' ? ('auto' as const) : Number(text)))
     .refine((count) => count === 'auto' || count <= mostProcesses),
 )
@@ -68,41 +68,35 @@ export const fileOrObjects = accepted(
 export const wholeNumber = (min: number, max: number) =>
   accepted(
     `a whole number from ${min} to ${max}`,
-    z
-      .string()
-      .regex(/^\d{1,15}$/)
+    matching(/^\d{1,15}$/)
       .transform(Number)
       .pipe(z.number().int().min(min).max(max)),
   )
 
 export const share = accepted(
   'a number from 0 to 1',
-  z
-    .string()
-    .regex(/^(?:0(?:\.\d{1,9})?|1(?:\.0{1,9})?|\.\d{1,9})$/)
-    .transform(Number),
+  matching(/^(?:0(?:\.\d{1,9})?|1(?:\.0{1,9})?|\.\d{1,9})$/).transform(Number),
 )
 
 /** Names are HTTP tokens, and values are percent-encoded. */
 export const headerPairs = accepted(
   'a comma-separated list of `name=value` with percent-encoded values',
-  z
-    .string()
-    .max(8_192)
-    .regex(/^\s*[\w.-]+\s*=(?:[^,%\s]|%[0-7][0-9a-f])*\s*(?:,\s*[\w.-]+\s*=(?:[^,%\s]|%[0-7][0-9a-f])*\s*)*$/i),
+  matching(/^\s*[\w.-]+\s*=(?:[^,%\s]|%[0-7][0-9a-f])*\s*(?:,\s*[\w.-]+\s*=(?:[^,%\s]|%[0-7][0-9a-f])*\s*)*$/i).max(
+    8_192,
+  ),
 )
 
 export const choice = <const T extends Names>(...values: T) => accepted(alternatives(values), z.enum(values))
 
-export const trueOrFalse = accepted(
-  alternatives(['true', 'false']),
-  z.enum(['true', 'false']).transform((value) => value === 'true'),
-)
+const flag = (yes: string, no: string) =>
+  accepted(
+    alternatives([yes, no]),
+    z.enum([yes, no]).transform((value) => value === yes),
+  )
 
-export const onOrOff = accepted(
-  alternatives(['on', 'off']),
-  z.enum(['on', 'off']).transform((value) => value === 'on'),
-)
+export const trueOrFalse = flag('true', 'false')
+
+export const onOrOff = flag('on', 'off')
 
 /** Accepts `off` too; a production rule rejects it there. */
 export const submissionTls = accepted(
@@ -114,7 +108,7 @@ export const submissionTls = accepted(
 export const providers = <const T extends Names>(...names: T) =>
   accepted(
     `a comma-separated list of ${codes(names).join(', ')} and, outside production, \`local\``,
-    list.pipe(z.array(z.enum([...names, 'local'])).min(1)),
+    listOf(z.enum([...names, 'local'])),
   )
 
 /** Accepts `local` too; a production rule rejects it there. */
@@ -122,16 +116,10 @@ export const paymentProvider = accepted('`stripe` or, outside production, `local
 
 export const priceIds = accepted(
   'a comma-separated list of Stripe price ids such as `price_1Nx…`',
-  list.pipe(z.array(z.string().regex(/^[\w-]{1,255}$/)).min(1)),
+  listOf(matching(/^[\w-]{1,255}$/)),
 )
 
-export const contactAddress = accepted(
-  'an email address',
-  z
-    .string()
-    .max(320)
-    .regex(/^[^\s@]+@[^\s@]+$/),
-)
+export const contactAddress = accepted('an email address', matching(/^[^\s@]+@[^\s@]+$/).max(320))
 
 export const url = (text: string, ...protocols: string[]) => accepted(text, urlOf(...protocols))
 
@@ -163,14 +151,14 @@ export const secretKey = accepted<Buffer>('32 bytes in base64, for example from 
 
 export const secretKeys = accepted<Buffer[]>(
   'a comma-separated list of keys, each 32 bytes in base64',
-  list.pipe(z.array(base64Key)),
+  listOf(base64Key),
 )
 
-export const secretTexts = accepted('a comma-separated list of secret texts', list.pipe(z.array(z.string().min(1))))
+export const secretTexts = accepted('a comma-separated list of secret texts', listOf(z.string().min(1)))
 
 export const snsTopics = accepted(
   'a comma-separated list of SNS topic ARNs',
-  list.pipe(z.array(z.string().regex(/^arn:aws:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}(\.fifo)?$/))),
+  listOf(matching(/^arn:aws:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}(\.fifo)?$/)),
 )
 
 /** Checked by the resolver itself, so that every accepted value works later. */

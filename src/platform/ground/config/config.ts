@@ -6,43 +6,6 @@ import { megabyte } from '../units.ts'
 import { allVariables, type Values, type VariableValues, variables } from './env-variables.ts'
 import { ruleFaults } from './rules.ts'
 import { withSecretFiles } from './secret-files.ts'
-import { tracingOf } from './tracing-config.ts'
-
-export type SubmissionConfig = {
-  host: string
-  port: number
-  allowBareLf: boolean
-  maxConnectionsPerAddress: number
-} & ({ tls: 'off' } | { tls: 'starttls' | 'implicit'; certFile: string; keyFile: string })
-
-export type InboundSmtpConfig = {
-  host: string
-  port: number
-  maxConnectionsPerAddress: number
-  /** STARTTLS is offered with a certificate. */
-  tls: { certFile: string; keyFile: string } | undefined
-}
-
-/** Accounts elsewhere that people can sign in with. An absent one is off. */
-export type SignInConfig = {
-  google: { issuer: string; clientId: string; clientSecret: string } | undefined
-  github: { url: string; apiUrl: string; clientId: string; clientSecret: string } | undefined
-  oidc: { name: string; issuer: string; clientId: string; clientSecret: string } | undefined
-}
-
-export type StripeSettings = {
-  apiUrl: string
-  secretKey: string
-  webhookSecret: string
-  /** The first price of a plan is sold. The others are former prices that some orgs still pay. */
-  prices: { payg: string[]; pro: string[] }
-}
-
-export type PaymentConfig = {
-  /** Undefined: this installation takes no payments. */
-  provider: { name: 'local' } | ({ name: 'stripe' } & StripeSettings) | undefined
-  contact: string
-}
 
 /** Lists every problem of the configuration at once, one per line. */
 export class ConfigFault extends OperatorFault {
@@ -76,10 +39,9 @@ const withDefaults = (given: VariableValues): Values => {
   return values as Values
 }
 
-const processesOf = (count: number | 'auto' | undefined): number | undefined =>
-  count === 'auto' ? availableParallelism() : count
+const processesOf = (count: number | 'auto' | undefined) => (count === 'auto' ? availableParallelism() : count)
 
-const submissionOf = (values: Values): SubmissionConfig | undefined => {
+const submissionOf = (values: Values) => {
   const port = values.SMTP_SUBMISSION_PORT
   if (port === undefined) return undefined
   const listen = {
@@ -91,11 +53,13 @@ const submissionOf = (values: Values): SubmissionConfig | undefined => {
   const tls = values.SMTP_SUBMISSION_TLS
   const certFile = values.SMTP_SUBMISSION_TLS_CERT
   const keyFile = values.SMTP_SUBMISSION_TLS_KEY
-  if (tls === 'off' || certFile === undefined || keyFile === undefined) return { ...listen, tls: 'off' }
-  return { ...listen, tls: tls ?? 'starttls', certFile, keyFile }
+  if (tls === 'off' || certFile === undefined || keyFile === undefined) return { ...listen, tls: 'off' as const }
+  return { ...listen, tls: tls ?? ('starttls' as const), certFile, keyFile }
 }
 
-const inboundSmtpOf = (values: Values): InboundSmtpConfig | undefined => {
+export type SubmissionConfig = NonNullable<ReturnType<typeof submissionOf>>
+
+const inboundSmtpOf = (values: Values) => {
   const port = values.INBOUND_SMTP_PORT
   if (port === undefined) return undefined
   const certFile = values.SMTP_SUBMISSION_TLS_CERT
@@ -104,13 +68,17 @@ const inboundSmtpOf = (values: Values): InboundSmtpConfig | undefined => {
     host: values.INBOUND_SMTP_HOST ?? values.HOST,
     port,
     maxConnectionsPerAddress: values.SMTP_MAX_CONNECTIONS_PER_ADDRESS,
+    /** STARTTLS is offered with a certificate. */
     tls: certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : undefined,
   }
 }
 
+export type InboundSmtpConfig = NonNullable<ReturnType<typeof inboundSmtpOf>>
+
 const withoutSlash = (url: string): string => url.replace(/\/+$/, '')
 
-const signInOf = (values: Values): SignInConfig => {
+/** Accounts elsewhere that people can sign in with. An absent one is off. */
+const signInOf = (values: Values) => {
   const secretOf = (clientId: string | undefined, clientSecret: string | undefined) =>
     clientId === undefined || clientSecret === undefined ? undefined : { clientId, clientSecret }
   const google = secretOf(values.GOOGLE_CLIENT_ID, values.GOOGLE_CLIENT_SECRET)
@@ -128,20 +96,50 @@ const signInOf = (values: Values): SignInConfig => {
   }
 }
 
-const paymentProviderOf = (values: Values): PaymentConfig['provider'] => {
+export type SignInConfig = ReturnType<typeof signInOf>
+
+/** Undefined: this installation takes no payments. */
+const paymentProviderOf = (values: Values) => {
   const name = values.PAYMENT_PROVIDER ?? (values.NODE_ENV === 'production' ? undefined : 'local')
   if (name !== 'stripe') return name && { name }
   // The rules have refused a missing one.
   const { STRIPE_SECRET_KEY: secretKey = '', STRIPE_WEBHOOK_SECRET: webhookSecret = '' } = values
+  // The first price of a plan is sold. The others are former prices that some orgs still pay.
   const { STRIPE_PRICE_PAYG: payg = [], STRIPE_PRICE_PRO: pro = [] } = values
   const apiUrl = values.STRIPE_API_URL
   return { name, apiUrl, secretKey, webhookSecret, prices: { payg, pro } }
 }
 
-const paymentsOf = (values: Values): PaymentConfig => ({
-  provider: paymentProviderOf(values),
-  contact: values.BILLING_CONTACT ?? `billing@${values.SERVICE_DOMAIN}`,
-})
+export type StripeSettings = Omit<Extract<ReturnType<typeof paymentProviderOf>, { name: 'stripe' }>, 'name'>
+
+/** `name=value` pairs with percent-encoded values, separated by commas. */
+const readOtlpHeaders = (text: string): Record<string, string> =>
+  Object.fromEntries(
+    text
+      .split(',')
+      .map((pair) => pair.trim())
+      .filter((pair) => pair !== '')
+      .map((pair) => {
+        const at = pair.indexOf('=')
+        return [pair.slice(0, at).trim().toLowerCase(), decodeURIComponent(pair.slice(at + 1).trim())]
+      }),
+  )
+
+/** Where spans are exported. Undefined unless an endpoint is configured. */
+const tracingOf = (values: Values) => {
+  const endpoint = values.OTEL_EXPORTER_OTLP_ENDPOINT
+  return endpoint === undefined
+    ? undefined
+    : {
+        endpoint: withoutSlash(endpoint),
+        headers: readOtlpHeaders(values.OTEL_EXPORTER_OTLP_HEADERS ?? ''),
+        serviceName: values.OTEL_SERVICE_NAME,
+        /** The share of traces that begin here and are recorded. */
+        ratio: values.OTEL_TRACES_SAMPLER_ARG,
+      }
+}
+
+export type TracingConfig = NonNullable<ReturnType<typeof tracingOf>>
 
 /** The time zone is required: without it, a text means a different time on each machine. */
 const isTimestamp = (text: string): boolean =>
@@ -244,7 +242,10 @@ const configOf = (values: Values, ignoredVariables: string[], terminal: boolean)
     },
     drainDelayMs: (values.DRAIN_DELAY_SECONDS ?? (production ? 5 : 0)) * 1000,
     signIn: signInOf(values),
-    payments: paymentsOf(values),
+    payments: {
+      provider: paymentProviderOf(values),
+      contact: values.BILLING_CONTACT ?? `billing@${values.SERVICE_DOMAIN}`,
+    },
     metricsToken: values.METRICS_TOKEN,
     /** Undefined: nothing is traced. */
     tracing: tracingOf(values),
