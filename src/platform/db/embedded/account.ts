@@ -1,7 +1,7 @@
 /** The account that PostgreSQL runs under. It refuses to run as root, so a service run by root uses another one. */
 import { chmod, chown, mkdir, readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { absentAsNull, errnoOf } from './errno.ts'
+import { absentAsNull, errnoOf, nullFor } from './errno.ts'
 
 export type Account = { uid: number; gid: number }
 
@@ -61,14 +61,7 @@ export const mayRead = async (file: string, account: Account): Promise<boolean> 
  * an existing parent, as /proc does.
  */
 export const makeFolders = async (folder: string): Promise<string[]> => {
-  const make = () =>
-    mkdir(folder).then(
-      () => [folder],
-      (error) => {
-        if (errnoOf(error) === 'EEXIST') return []
-        throw error
-      },
-    )
+  const make = async () => (await mkdir(folder).then(() => [folder], nullFor('EEXIST'))) ?? []
   try {
     return await make()
   } catch (error) {

@@ -1,12 +1,12 @@
 /** Makes the PostgreSQL programs from npm usable: creates library links and lets the server's account read them. */
 import { randomBytes } from 'node:crypto'
-import { constants } from 'node:fs'
-import { access, chmod, copyFile, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises'
+import { constants, existsSync } from 'node:fs'
+import { chmod, copyFile, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
 import { OperatorFault } from '../../ground/operator-fault.ts'
 import { type Account, makeOpenFolder, mayRead } from './account.ts'
-import { absentAsNull, errnoOf } from './errno.ts'
+import { absentAsNull, errnoOf, nullFor } from './errno.ts'
 
 export type Binaries = { initdb: string; postgres: string; version: string }
 
@@ -44,9 +44,7 @@ const createMissingLinks = async (native: string): Promise<void> => {
   for (const { source, target } of JSON.parse(listed) as Link[]) {
     const link = join(native, '..', target)
     if ((await readlink(link).catch(() => null)) !== null) continue
-    await symlink(relative(dirname(target), source), link).catch((error) => {
-      if (errnoOf(error) !== 'EEXIST') throw error
-    })
+    await symlink(relative(dirname(target), source), link).catch(nullFor('EEXIST'))
   }
 }
 
@@ -70,17 +68,11 @@ const copyReadable = async (from: string, to: string): Promise<void> => {
 /** Two services may copy at the same time: each copies to its own folder, and the first rename wins. */
 const copyTo = async (native: string, folder: string): Promise<string> => {
   const copy = join(folder, 'native')
-  const exists = await access(join(copy, 'bin', 'postgres')).then(
-    () => true,
-    () => false,
-  )
-  if (exists) return copy
+  if (existsSync(join(copy, 'bin', 'postgres'))) return copy
   const draft = join(folder, `native.${randomBytes(4).toString('hex')}`)
   await copyReadable(native, draft)
-  await rename(draft, copy).catch(async (error) => {
-    if (errnoOf(error) !== 'ENOTEMPTY' && errnoOf(error) !== 'EEXIST') throw error
-    await rm(draft, { recursive: true, force: true })
-  })
+  await rename(draft, copy).catch(nullFor('ENOTEMPTY', 'EEXIST'))
+  await rm(draft, { recursive: true, force: true })
   return copy
 }
 

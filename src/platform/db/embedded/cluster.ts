@@ -36,12 +36,11 @@ export const serverSpawn = (account: Account | null) => ({
 const finished = (tool: ChildProcess): Promise<{ ended: string | null; output: string }> =>
   new Promise((resolve, reject) => {
     let output = ''
-    tool.stdout?.on('data', (text) => {
-      output += text
-    })
-    tool.stderr?.on('data', (text) => {
-      output += text
-    })
+    for (const stream of [tool.stdout, tool.stderr]) {
+      stream?.on('data', (text) => {
+        output += text
+      })
+    }
     tool.on('error', reject)
     tool.on('close', (code, signal) => resolve({ ended: code === 0 ? null : (signal ?? `exit code ${code}`), output }))
   })

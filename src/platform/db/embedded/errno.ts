@@ -3,12 +3,16 @@
 export const errnoOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 
-/** Null when the error means that a file or process does not exist. Throws any other error. */
-export const absentAsNull = (error: unknown): null => {
-  const code = errnoOf(error)
-  if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ESRCH') return null
-  throw error
-}
+/** Null for an error with one of these codes. Throws any other error. */
+export const nullFor =
+  (...codes: string[]) =>
+  (error: unknown): null => {
+    if (codes.includes(errnoOf(error) ?? '')) return null
+    throw error
+  }
+
+/** Null when the error means that a file or process does not exist. */
+export const absentAsNull = nullFor('ENOENT', 'ENOTDIR', 'ESRCH')
 
 export const lastLines = (text: string, count = 8): string =>
   text

@@ -1,11 +1,11 @@
 /** Locates the embedded database: in DATA_DIR or, if the server's account cannot enter it, in a shared folder. */
 import { createHash } from 'node:crypto'
-import { constants } from 'node:fs'
+import { constants, existsSync } from 'node:fs'
 import { access, chmod, link, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { OperatorFault } from '../../ground/operator-fault.ts'
 import { type Account, asRoot, blockingFolder, makeFolders, makeOpenFolder, serverAccount } from './account.ts'
-import { absentAsNull, errnoOf } from './errno.ts'
+import { absentAsNull, errnoOf, nullFor } from './errno.ts'
 
 export type Layout = {
   /** DATA_DIR without symbolic links. */
@@ -54,11 +54,7 @@ const writableFolder = async (configured: string): Promise<string> => {
     if (cause instanceof OperatorFault) throw cause
     const code = errnoOf(cause)
     if (code === 'ENOTDIR') throw new OperatorFault(`${subject}, ${notFolder}. ${remedy}`, { cause })
-    const exists = await stat(folder).then(
-      () => true,
-      () => false,
-    )
-    const problem = exists ? 'which is read-only for this user' : 'which cannot be created'
+    const problem = existsSync(folder) ? 'which is read-only for this user' : 'which cannot be created'
     throw new OperatorFault(`${subject}, ${problem} (${code}). ${remedy}`, { cause })
   }
 }
@@ -82,9 +78,7 @@ const moveToSharedFolder = async (dataDir: string, sharedDir: string): Promise<s
       'and the account it runs under cannot enter this folder.\n',
   )
   // A link is created complete and only if none exists, so two services that start at the same time use the same one.
-  await link(draft, pointerFile(dataDir)).catch((error) => {
-    if (errnoOf(error) !== 'EEXIST') throw error
-  })
+  await link(draft, pointerFile(dataDir)).catch(nullFor('EEXIST'))
   await rm(draft)
   return (await readPointer(dataDir)) ?? folder
 }
@@ -145,14 +139,8 @@ const allowEntry = async (dataDir: string, account: Account): Promise<void> => {
   await chmod(dataDir, (mode & 0o7777) | 0o011)
 }
 
-export type FolderPlace = {
-  layout: Layout
-  account: Account | null
-  /** Set when this start chose a folder outside DATA_DIR, with the abandoned databases that it found there. */
-  movedOut?: { abandoned: string[] }
-}
-
-export const prepareFolder = async (configured: string, sharedDir: string): Promise<FolderPlace> => {
+/** `movedOut` is set when this start chose a folder outside DATA_DIR, with the abandoned databases that it found there. */
+export const prepareFolder = async (configured: string, sharedDir: string) => {
   const dataDir = await writableFolder(configured)
   const pointer = await readPointer(dataDir)
   const layout = layoutAt(dataDir, pointer ?? dataDir)

@@ -17,12 +17,7 @@ type Needs = {
   onLost: () => void
 }
 
-export type Watch = {
-  /** Ends the watch, after a restart that is in progress, and returns the current server. */
-  end(): Promise<Postmaster>
-}
-
-export const keepRunning = ({ first, relaunch, lastLogLines, log, onLost }: Needs): Watch => {
+export const keepRunning = ({ first, relaunch, lastLogLines, log, onLost }: Needs) => {
   const ending = new AbortController()
   let current = first
   const diedAt: number[] = []
@@ -74,7 +69,8 @@ export const keepRunning = ({ first, relaunch, lastLogLines, log, onLost }: Need
 
   const watching = watch()
   return {
-    end: async () => {
+    /** Ends the watch, after a restart that is in progress, and returns the current server. */
+    end: async (): Promise<Postmaster> => {
       ending.abort()
       await watching
       return current

@@ -8,7 +8,7 @@ import { mkdir, readdir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { OperatorFault } from '../../ground/operator-fault.ts'
 import { giveToFolderOwner } from './account.ts'
-import { absentAsNull, errnoOf } from './errno.ts'
+import { absentAsNull, nullFor } from './errno.ts'
 import { pause, startTimeOf } from './processes.ts'
 
 const lockName = 'service.lock'
@@ -37,15 +37,8 @@ const currentOwner = async (lock: string): Promise<number | null> => {
   return null
 }
 
-const tryAcquire = async (draft: string, lock: string): Promise<boolean> => {
-  try {
-    await rename(draft, lock)
-    return true
-  } catch (error) {
-    if (errnoOf(error) === 'ENOTEMPTY' || errnoOf(error) === 'EEXIST') return false
-    throw error
-  }
-}
+const tryAcquire = async (draft: string, lock: string): Promise<boolean> =>
+  (await rename(draft, lock).then(() => true, nullFor('ENOTEMPTY', 'EEXIST'))) ?? false
 
 const removeAbandonedDrafts = async (home: string): Promise<void> => {
   for (const name of await readdir(home)) {
@@ -55,10 +48,8 @@ const removeAbandonedDrafts = async (home: string): Promise<void> => {
   }
 }
 
-export type FolderClaim = { release(): Promise<void> }
-
 /** Claims the folder for this process, or throws an error that names the process that owns it. */
-export const claimFolder = async (home: string, dataDir: string, waitMs = defaultWaitMs): Promise<FolderClaim> => {
+export const claimFolder = async (home: string, dataDir: string, waitMs = defaultWaitMs) => {
   const lock = join(home, lockName)
   const token = await ownToken()
   const draft = join(home, `${draftPrefix}${token}`)
@@ -80,12 +71,11 @@ export const claimFolder = async (home: string, dataDir: string, waitMs = defaul
   }
   await removeAbandonedDrafts(home)
   return {
-    release: async () => {
+    release: async (): Promise<void> => {
       await rm(join(lock, token), { force: true })
-      await rmdir(lock).catch((error) => {
-        const code = errnoOf(error)
-        if (code !== 'ENOENT' && code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error
-      })
+      await rmdir(lock).catch(nullFor('ENOENT', 'ENOTEMPTY', 'EEXIST'))
     },
   }
 }
+
+export type FolderClaim = Awaited<ReturnType<typeof claimFolder>>

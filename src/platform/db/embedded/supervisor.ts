@@ -22,17 +22,6 @@ import {
 import { ensureDatabase, maintenanceUrlOf, urlOf } from './roles.ts'
 import { lastLogLines, truncateLargeLog } from './server-log.ts'
 
-export type Embedded = {
-  /** postgres://tidings:<password>@127.0.0.1:<port>/tidings */
-  url: string
-  /** The same with the superuser, for tests. Null if its password file was removed. */
-  maintenanceUrl: string | null
-  /** Whether a server that a killed service left running was adopted. */
-  adopted: boolean
-  /** Fast shutdown. Waits until the server is gone. Can be called more than once. */
-  stop(): Promise<void>
-}
-
 export type EmbeddedOptions = {
   dataDir: string
   log: Log
@@ -97,7 +86,7 @@ const adoptOrLaunch = async (server: Server) => {
 
 const logCheckMs = 60_000
 
-const embeddedOn = async (server: Server, claim: FolderClaim, onLost: () => void): Promise<Embedded> => {
+const embeddedOn = async (server: Server, claim: FolderClaim, onLost: () => void) => {
   const { layout, mark, log } = server
   const { postmaster, adopted, password } = await adoptOrLaunch(server)
   const watch = keepRunning({
@@ -118,10 +107,14 @@ const embeddedOn = async (server: Server, claim: FolderClaim, onLost: () => void
   }
   let stopped: Promise<void> | undefined
   return {
+    /** postgres://tidings:<password>@127.0.0.1:<port>/tidings */
     url: urlOf({ password, port: postmaster.port }),
+    /** The same with the superuser, for tests. Null if its password file was removed. */
     maintenanceUrl: await maintenanceUrlOf(layout, postmaster.port),
+    /** Whether a server that a killed service left running was adopted. */
     adopted,
-    stop: () => {
+    /** Fast shutdown. Waits until the server is gone. Can be called more than once. */
+    stop: (): Promise<void> => {
       stopped ??= stop()
       return stopped
     },
@@ -151,7 +144,7 @@ export const startEmbedded = async ({
   settings = {},
   onLost = () => undefined,
   sharedDir = '/var/lib/tidings',
-}: EmbeddedOptions): Promise<Embedded> => {
+}: EmbeddedOptions) => {
   let claim: FolderClaim | undefined
   try {
     const native = nativeFolder()
@@ -170,6 +163,8 @@ export const startEmbedded = async ({
     throw asFault(error, dataDir)
   }
 }
+
+export type Embedded = Awaited<ReturnType<typeof startEmbedded>>
 
 /** The URL of the embedded server that another process runs on the data folder, or null. */
 export const findEmbedded = async (dataDir: string): Promise<string | null> => {
