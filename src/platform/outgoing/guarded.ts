@@ -4,22 +4,13 @@
  * changed DNS record cannot redirect the request. It returns redirects to the caller and does not follow them.
  */
 import { assertNotInTransaction } from '../db/pool.ts'
+import { withDeadline } from '../ground/with-deadline.ts'
 import { ConnectFault, makeAddressPools, type PoolOptions } from './address-pools.ts'
 import { checkUrl, literalOf, mayDial, NotAllowedFault, OutgoingFault } from './check-address.ts'
 import { type ExchangeControl, exchange, type OutgoingRequest, type OutgoingResponse } from './exchange.ts'
 import { cached, makeResolve, type Resolve } from './resolve.ts'
 
 export { NotAllowedFault, OutgoingFault } from './check-address.ts'
-
-export interface GuardedAgent {
-  /** Resolves with the response, whatever its status. Throws an OutgoingFault, or the reason of the signal. */
-  request(url: string | URL, request: OutgoingRequest): Promise<OutgoingResponse>
-  /** Checks the text of the URL only. Throws NotAllowedFault. */
-  checkUrl(text: string): URL
-  /** Checks the URL and every current address of its host. Throws NotAllowedFault, or an OutgoingFault (`dns`, `timeout`). */
-  check(text: string): Promise<URL>
-  close(): Promise<void>
-}
 
 export type GuardedAgentOptions = PoolOptions & {
   /** Allows plain HTTP and private hosts. Metadata and link-local addresses stay blocked. */
@@ -38,15 +29,12 @@ const inOrder = (addresses: string[]): string[] =>
   [...addresses].sort((a, b) => Number(a.includes(':')) - Number(b.includes(':'))).slice(0, maxAddresses)
 
 /** Name resolution counts toward the timeout, because the customer controls the DNS server. */
-const withTimeout = async <T>(work: Promise<T>, ms: number): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new OutgoingFault('timeout', 'name resolution timed out')), ms)
+const resolvedWithin = <T>(ms: number, work: Promise<T>): Promise<T> =>
+  withDeadline(ms, work, () => {
+    throw new OutgoingFault('timeout', 'name resolution timed out')
   })
-  return Promise.race([work, timeout]).finally(() => clearTimeout(timer))
-}
 
-export const makeGuardedAgent = (options: GuardedAgentOptions): GuardedAgent => {
+export const makeGuardedAgent = (options: GuardedAgentOptions) => {
   const { allowInsecure, dnsServers } = options
   const resolve = cached(options.resolver ?? makeResolve({ servers: dnsServers, useSystemLookup: allowInsecure }))
   const pools = makeAddressPools(options)
@@ -113,22 +101,25 @@ export const makeGuardedAgent = (options: GuardedAgentOptions): GuardedAgent => 
   }
 
   return {
-    checkUrl: (text) => checkUrl(text, allowInsecure),
+    /** Checks the text of the URL only. Throws NotAllowedFault. */
+    checkUrl: (text: string): URL => checkUrl(text, allowInsecure),
 
-    check: async (text) => {
+    /** Checks the URL and every current address of its host. Throws NotAllowedFault, or an OutgoingFault (`dns`, `timeout`). */
+    check: async (text: string): Promise<URL> => {
       assertNotInTransaction('a DNS query')
       const url = checkUrl(text, allowInsecure)
-      await withTimeout(addressesOf(url), checkTimeoutMs)
+      await resolvedWithin(checkTimeoutMs, addressesOf(url))
       return url
     },
 
-    request: async (target, request) => {
+    /** Resolves with the response, whatever its status. Throws an OutgoingFault, or the reason of the signal. */
+    request: async (target: string | URL, request: OutgoingRequest): Promise<OutgoingResponse> => {
       assertNotInTransaction('a request to a customer URL')
       const startedAt = performance.now()
       const remainingMs = () => Math.max(1, request.timeoutMs - (performance.now() - startedAt))
       const url = checkUrl(typeof target === 'string' ? target : target.href, allowInsecure)
       request.signal?.throwIfAborted()
-      const addresses = await withTimeout(addressesOf(url), remainingMs())
+      const addresses = await resolvedWithin(remainingMs(), addressesOf(url))
       for (const [i, address] of addresses.entries()) {
         request.signal?.throwIfAborted()
         const isLast = i === addresses.length - 1
@@ -146,3 +137,5 @@ export const makeGuardedAgent = (options: GuardedAgentOptions): GuardedAgent => 
     close: pools.close,
   }
 }
+
+export type GuardedAgent = ReturnType<typeof makeGuardedAgent>

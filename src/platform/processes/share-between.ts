@@ -1,4 +1,5 @@
 /** Answers what child processes ask the primary: limits, marks of writes, sums of metrics, and the state of development tools. */
+import { withDeadline } from '../ground/with-deadline.ts'
 import type { ServedProcess } from './child-process.ts'
 import type { Assignment } from './peers.ts'
 import { countForProcesses } from './shared-limiter.ts'
@@ -9,12 +10,6 @@ type Needs = { all: ReadonlySet<ServedProcess>; assign: () => Assignment }
 
 /** How long a scrape waits for a process. The sums then contain what that process said before. */
 const scrapeMs = 2_000
-
-const within = <T>(ms: number, answer: Promise<T | undefined>): Promise<T | undefined> => {
-  const late = Promise.withResolvers<undefined>()
-  const timer = setTimeout(() => late.resolve(undefined), ms)
-  return Promise.race([answer, late.promise]).finally(() => clearTimeout(timer))
-}
 
 export const shareBetween = ({ all, assign }: Needs) => {
   const countLimits = countForProcesses()
@@ -27,7 +22,7 @@ export const shareBetween = ({ all, assign }: Needs) => {
       [...all]
         .filter(({ isRunning }) => isRunning())
         .map(async (process) => {
-          const metrics = await within(scrapeMs, process.wire.ask<ProcessMetrics>('metrics'))
+          const metrics = await withDeadline(scrapeMs, process.wire.ask<ProcessMetrics>('metrics'), () => undefined)
           if (metrics && all.has(process)) lastMetrics.set(process, metrics)
         }),
     )

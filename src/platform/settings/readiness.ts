@@ -1,9 +1,9 @@
 /** Whether the service can handle requests: its database accepts writes, the worker of this process runs, and it does not stop. */
 import { isOutage } from '../db/faults.ts'
 import type { Db } from '../db/pool.ts'
-import { probeRoom } from '../db/probe-room.ts'
 import type { RefusedWrites } from '../db/refused-writes.ts'
 import type { Clock } from '../ground/clock.ts'
+import { withDeadline } from '../ground/with-deadline.ts'
 import { writeSetting } from './store.ts'
 
 type Needs = {
@@ -19,10 +19,24 @@ const sharedMs = 500
 /** Nobody waits longer for a probe, and after this time another one may start: its connection may be dead. */
 const waitMs = 5_000
 
-const within = async (ms: number, work: Promise<void>): Promise<void> => {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error('the database does not answer')), ms)
-  await Promise.race([work, late]).finally(() => clearTimeout(timer))
+/**
+ * A megabyte in a table that exists until the end of its statement. A change of a row that exists may fit into the space
+ * that the database already has; a new table always takes more. Its tablespace is the one of the database.
+ */
+const roomStatements = [
+  "set temp_tablespaces = ''",
+  `create temporary table room on commit drop as
+     select repeat('x', 1000) as filler from generate_series(1, 1000)`,
+]
+
+/** Throws if the server has no room. A connection of its own, because a pool may be full of statements that wait. */
+const probeRoom = async ({ connect }: Db): Promise<void> => {
+  const client = await connect()
+  try {
+    for (const text of roomStatements) await client.query(text)
+  } finally {
+    await client.end().catch(() => undefined)
+  }
 }
 
 type Probe = { startedAt: number; endedAt: number | undefined; result: Promise<void> }
@@ -64,6 +78,8 @@ export const makeReadiness = (needs: Needs): (() => Promise<void>) => {
   return async () => {
     if (stopping()) throw new Error('the service stops')
     if (!workerRuns()) throw new Error('the worker has not started')
-    await within(waitMs, sharedProbe())
+    await withDeadline(waitMs, sharedProbe(), () => {
+      throw new Error('the database does not answer')
+    })
   }
 }
