@@ -89,16 +89,7 @@ const makeRunBatch = <In, Out>({ name, run, harmless = hadNoEffect }: BatchOptio
     }
   }
 
-  const runAlone = async (waiting: Waiting<In, Out>): Promise<void> => {
-    try {
-      const [out] = await runAll([waiting])
-      waiting.resolve(out as Out)
-    } catch (error) {
-      waiting.reject(error)
-    }
-  }
-
-  return async (batch: Waiting<In, Out>[]): Promise<void> => {
+  const runBatch = async (batch: Waiting<In, Out>[]): Promise<void> => {
     let outs: Out[]
     try {
       outs = await runAll(batch)
@@ -109,11 +100,12 @@ const makeRunBatch = <In, Out>({ name, run, harmless = hadNoEffect }: BatchOptio
       }
       // One bad row failed the statement, and the database undid all of it. Each item now runs alone, so that only the
       // bad one fails.
-      for (const waiting of batch) await runAlone(waiting)
+      for (const waiting of batch) await runBatch([waiting])
       return
     }
     for (let i = 0; i < batch.length; i++) batch[i]!.resolve(outs[i]!)
   }
+  return runBatch
 }
 
 /** The queue of both kinds of batcher. */

@@ -155,13 +155,11 @@ class CopyOut extends Readable implements pg.Submittable {
   }
 }
 
-type Options = { rowsRead?: (count: number) => void }
-
 /** The values of a statement with one text column, one after the other. Reads only as fast as the caller takes them. */
 export const copyValues = <P extends object>(
   client: pg.Client,
   statement: Statement<P, unknown>,
   values: P,
-  { rowsRead = () => undefined }: Options = {},
+  { rowsRead = () => undefined }: { rowsRead?: (count: number) => void } = {},
 ): AsyncIterable<Buffer> =>
   client.query(new CopyOut(`copy (${inlined(statement, values)}) to stdout with (format binary)`, rowsRead))

@@ -50,9 +50,10 @@ export const lockSchema = async (client: pg.ClientBase): Promise<void> => {
   await holdLock(client, lockId)
 }
 
-/** For work that goes on with the same connection. */
-export const unlockSchema = async (client: pg.ClientBase): Promise<void> => {
-  await client.query('select pg_advisory_unlock($1)', [lockId])
+/** For work after which the connection goes on without the lock. */
+export const withSchemaLock = async (client: pg.ClientBase, work: () => Promise<void>): Promise<void> => {
+  await lockSchema(client)
+  await work().finally(() => client.query('select pg_advisory_unlock($1)', [lockId]))
 }
 
 export const appliedMigrations = async (client: pg.ClientBase): Promise<Applied[]> =>

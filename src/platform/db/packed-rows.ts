@@ -20,35 +20,31 @@ type Get<Row, T> = (row: Row) => T | undefined
 
 const quoted = (value: string): string => `"${/["\\]/.test(value) ? value.replace(/["\\]/g, '\\$&') : value}"`
 
-const present = <Row, T>(get: Get<Row, T>, write: (value: T) => string) => {
-  return (row: Row): string | undefined => {
-    const value = get(row)
-    return value === undefined ? undefined : write(value)
-  }
-}
+const column =
+  <T>(type: string, free: boolean, write: (value: T) => string) =>
+  <Row>(get: Get<Row, T>): Column<Row> => ({
+    type,
+    textOf: (row) => {
+      const value = get(row)
+      return value === undefined ? undefined : write(value)
+    },
+    free,
+  })
+
+const textColumn =
+  (type: string, free: boolean) =>
+  <Row>(get: Get<Row, string>): Column<Row> => ({ type, textOf: get, free })
 
 /** Each writes a value as PostgreSQL reads it. Values of `words` and `times` are never empty and contain no marks. */
 export const packed = {
-  word: <Row>(get: Get<Row, string>): Column<Row> => ({ type: 'text', textOf: get, free: false }),
-  text: <Row>(get: Get<Row, string>): Column<Row> => ({ type: 'text', textOf: get, free: true }),
-  time: <Row>(get: Get<Row, string>): Column<Row> => ({ type: 'timestamptz', textOf: get, free: false }),
-  flag: <Row>(get: Get<Row, boolean>): Column<Row> => ({ type: 'boolean', textOf: present(get, String), free: false }),
+  word: textColumn('text', false),
+  text: textColumn('text', true),
+  time: textColumn('timestamptz', false),
+  flag: column<boolean>('boolean', false, String),
   /** JSON escapes control characters, such as the marks. */
-  json: <Row>(get: Get<Row, unknown>): Column<Row> => ({
-    type: 'jsonb',
-    textOf: present(get, JSON.stringify),
-    free: false,
-  }),
-  numbers: <Row>(get: Get<Row, number[]>): Column<Row> => ({
-    type: 'integer[]',
-    textOf: present(get, (values) => `{${values.join(',')}}`),
-    free: false,
-  }),
-  texts: <Row>(get: Get<Row, string[]>): Column<Row> => ({
-    type: 'text[]',
-    textOf: present(get, (values) => `{${values.map(quoted).join(',')}}`),
-    free: true,
-  }),
+  json: column<unknown>('jsonb', false, JSON.stringify),
+  numbers: column<number[]>('integer[]', false, (values) => `{${values.join(',')}}`),
+  texts: column<string[]>('text[]', true, (values) => `{${values.map(quoted).join(',')}}`),
 }
 
 const usualMarks: Marks = { rowMark: '\u001e', fieldMark: '\u001f', nullMark: '' }

@@ -6,7 +6,7 @@
 import type pg from 'pg'
 import type { Log } from '../ground/log.ts'
 import { isLocked, whenUnlocked, withBriefLocks } from './brief-locks.ts'
-import { holdLock, lockSchema, unlockSchema } from './migrate.ts'
+import { holdLock, withSchemaLock } from './migrate.ts'
 import { type Month, monthOfPartition, timeLiteral } from './months.ts'
 import type { Db } from './pool.ts'
 import { largeBytes } from './split-migration.ts'
@@ -154,16 +154,6 @@ const deleteRows = async (client: pg.ClientBase, table: string, { stays, record 
   return deleted
 }
 
-/** Only for one attempt, because a process that starts waits for it. */
-const withSchemaLock = async (client: pg.ClientBase, work: () => Promise<void>): Promise<void> => {
-  await lockSchema(client)
-  try {
-    await work()
-  } finally {
-    await unlockSchema(client)
-  }
-}
-
 type Needs = {
   db: Db
   log: Log
@@ -199,6 +189,7 @@ export const removeMonths = async (
     }
     await prepare(change, seen)
     try {
+      // The lock only for one attempt, because a process that starts waits for it.
       await whenUnlocked(() => withSchemaLock(client, () => make(change)), {
         patienceMs: giveUpAt - performance.now(),
         pauseMs,

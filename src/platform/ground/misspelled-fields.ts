@@ -106,8 +106,6 @@ const collectNames = (schema: Schema): Names | undefined => {
   }
 }
 
-const rowFor = (path: Path, message: string): FieldError => ({ path, code: 'unrecognized', message })
-
 type Search = { rows: FieldError[]; maxRows: number; path: Path }
 
 const visitInner = (names: Names, input: unknown, step: string | number, search: Search): void => {
@@ -122,7 +120,7 @@ const compareName = ({ spellings, refused }: Names, name: string, { rows, maxRow
   const spelling = spellingOf(name)
   const known = spellings.get(spelling)
   const message = known === undefined ? refused.get(spelling) : `Unknown field. Did you mean ${known}?`
-  if (message !== undefined) rows.push(rowFor([...path, name], message))
+  if (message !== undefined) rows.push({ path: [...path, name], code: 'unrecognized', message })
 }
 
 const visit = (names: Names, input: object, search: Search): void => {

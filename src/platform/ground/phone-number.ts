@@ -17,20 +17,7 @@ export type CallingCode = { code: string; countries: readonly string[] }
 const withoutCountry = ['800', '808', '870', '878', '881', '882', '883', '888', '979']
 
 /** The country that most numbers of a shared code belong to. */
-const mainCountries: ReadonlySet<string> = new Set([
-  'US',
-  'RU',
-  'GB',
-  'IT',
-  'NO',
-  'AU',
-  'MA',
-  'RE',
-  'SH',
-  'FI',
-  'GP',
-  'CW',
-])
+const mainCountries = new Set<string>(['US', 'RU', 'GB', 'IT', 'NO', 'AU', 'MA', 'RE', 'SH', 'FI', 'GP', 'CW'])
 
 const mainFirst = (a: string, b: string): number => Number(mainCountries.has(b)) - Number(mainCountries.has(a))
 
@@ -38,10 +25,7 @@ const byCode = Map.groupBy(getCountries(), (country) => getCountryCallingCode(co
 
 const callingCodes = new Map<string, CallingCode>([
   ...withoutCountry.map((code): [string, CallingCode] => [code, { code, countries: [] }]),
-  ...[...byCode].map(([code, countries]): [string, CallingCode] => [
-    code,
-    { code, countries: countries.sort(mainFirst) },
-  ]),
+  ...[...byCode].map(([code, found]): [string, CallingCode] => [code, { code, countries: found.sort(mainFirst) }]),
 ])
 
 const longestCode = Math.max(...[...callingCodes.keys()].map((code) => code.length))

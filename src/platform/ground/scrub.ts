@@ -93,14 +93,19 @@ const entriesOf = (value: object): [string, unknown][] => {
 
 /** Whether it is a plain object of a few clean texts and numbers, like the line of every request. */
 const isCleanRecord = (value: object): boolean => {
-  if (Object.getPrototypeOf(value) !== Object.prototype) return false
   let fields = 0
-  for (const key in value) {
-    const item: unknown = value[key as keyof typeof value]
-    const clean = typeof item === 'string' ? isClean(item) : typeof item === 'number' || item === undefined
-    if (!clean || !isClean(key) || ++fields > maxFewFields) return false
+  try {
+    if (Object.getPrototypeOf(value) !== Object.prototype) return false
+    for (const key in value) {
+      const item: unknown = value[key as keyof typeof value]
+      const clean = typeof item === 'string' ? isClean(item) : typeof item === 'number' || item === undefined
+      if (!clean || !isClean(key) || ++fields > maxFewFields) return false
+    }
+    return true
+  } catch {
+    // A getter threw.
+    return false
   }
-  return true
 }
 
 /** Scrubs every text in a value. `showError` turns an error into a plain object. */
@@ -137,16 +142,8 @@ export const makeScrub = (showError: (error: Error) => unknown) => {
     return typeof json === 'object' && json !== null ? json : { value: json }
   }
 
-  const isAlreadyClean = (value: object): boolean => {
-    try {
-      return isCleanRecord(value)
-    } catch {
-      return false
-    }
-  }
-
   return (value: unknown): unknown =>
-    typeof value === 'object' && value !== null && isAlreadyClean(value)
+    typeof value === 'object' && value !== null && isCleanRecord(value)
       ? value
       : scrubValue(value, 0, { values: maxValues })
 }

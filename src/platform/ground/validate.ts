@@ -10,22 +10,17 @@ type Issue = z.core.$ZodIssue
 const codeOf = (issue: Issue): string => {
   switch (issue.code) {
     case 'invalid_type':
-      return issue.input === undefined ? 'required' : 'invalid_type'
-    case 'too_small':
-      return 'too_small'
-    case 'too_big':
-      return 'too_big'
-    case 'invalid_format':
-      return 'invalid_string'
+      return issue.input === undefined ? 'required' : issue.code
     case 'invalid_value':
       return issue.input === undefined ? 'required' : 'invalid_enum'
-    case 'unrecognized_keys':
-      return 'unrecognized'
-    case 'custom':
-      // A check of our own can name its fault.
-      return typeof issue.params?.code === 'string' ? issue.params.code : 'custom'
+    case 'too_small':
+    case 'too_big':
+      return issue.code
+    case 'invalid_format':
+      return 'invalid_string'
     default:
-      return 'custom'
+      // A check of our own can name its fault.
+      return issue.code === 'custom' && typeof issue.params?.code === 'string' ? issue.params.code : 'custom'
   }
 }
 
@@ -77,14 +72,10 @@ const rowsOf = (issue: Issue): Iterable<FieldError> => {
     const form = nearestForm(issue)
     // There are no forms to compare when the field that selects the form has no known value.
     if (form.length === 0) {
-      const code = fieldAt(issue.input, issue.path) === undefined ? 'required' : 'invalid_enum'
-      return [
-        {
-          path: pathOf(issue.path),
-          code,
-          message: code === 'required' ? 'Required.' : 'Must be one of the accepted values.',
-        },
-      ]
+      const path = pathOf(issue.path)
+      return fieldAt(issue.input, issue.path) === undefined
+        ? [{ path, code: 'required', message: 'Required.' }]
+        : [{ path, code: 'invalid_enum', message: 'Must be one of the accepted values.' }]
     }
     return form.values().flatMap((inner) => rowsOf({ ...inner, path: [...issue.path, ...inner.path] }))
   }
@@ -94,11 +85,8 @@ const rowsOf = (issue: Issue): Iterable<FieldError> => {
   }
   // One row per unknown field, at its own path, so that a client can mark the field.
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.values().map((key) => ({
-      path: [...pathOf(issue.path), key],
-      code: 'unrecognized',
-      message: 'Unknown field.',
-    }))
+    const path = pathOf(issue.path)
+    return issue.keys.values().map((key) => ({ path: [...path, key], code: 'unrecognized', message: 'Unknown field.' }))
   }
   const code = codeOf(issue)
   const message = code === 'required' && defaultMessage.test(issue.message) ? 'Required.' : issue.message

@@ -136,10 +136,7 @@ export const freeInterruptedKey = statement<OwnClaim & { now: Date }>(
 )
 
 /** Keeps a later request from claiming the key until the transaction ends. No row if the key is free. */
-export const lockClaimedKey = statement<
-  { orgId: string; tenantId: string | null; environment: string; key: string },
-  { claim: string }
->(
+export const lockClaimedKey = statement<Omit<OwnClaim, 'claim'>, { claim: string }>(
   'idempotency.lock',
   `select claim from idempotency_keys
    where org_id = :orgId and tenant_id is not distinct from :tenantId and environment = :environment and key = :key

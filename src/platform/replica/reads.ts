@@ -99,19 +99,17 @@ export const makeReads = (needs: Needs): Reads => {
   }
 
   const connect: Db['connect'] = async () => {
-    if (!(watch.isUsable() && watch.keepsSnapshots() && (await watch.reaches(snapshotWaitMs)))) {
-      countRead?.('primary')
-      return primary.connect()
+    if (watch.isUsable() && watch.keepsSnapshots() && (await watch.reaches(snapshotWaitMs))) {
+      try {
+        const client = await replica.connect()
+        countRead?.('replica')
+        return client
+      } catch (error) {
+        watch.failed(error)
+      }
     }
-    try {
-      const client = await replica.connect()
-      countRead?.('replica')
-      return client
-    } catch (error) {
-      watch.failed(error)
-      countRead?.('primary')
-      return primary.connect()
-    }
+    countRead?.('primary')
+    return primary.connect()
   }
 
   return {
