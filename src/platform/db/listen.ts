@@ -2,14 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Log } from '../ground/log.ts'
 
-export interface Listener {
-  /** False while the connection is down. Cached copies must not be used then. */
-  healthy(): boolean
-  /** The number by which `findListeners` names this connection. Undefined while it is down or without `presence`. */
-  pid(): number | undefined
-  close(): Promise<void>
-}
-
 type Needs = {
   connect: () => Promise<pg.Client>
   log: Log
@@ -33,7 +25,7 @@ const showPresence = async (client: pg.Client, presence: number): Promise<number
 }
 
 /** Listens for NOTIFY on a channel, on one connection that reconnects by itself. */
-export const listen = async (needs: Needs): Promise<Listener> => {
+export const listen = async (needs: Needs) => {
   const { connect, log, channel, presence, onMessage, onGap, replyTimeoutMs = 10_000 } = needs
   let client: pg.Client | undefined
   let healthy = false
@@ -87,11 +79,15 @@ export const listen = async (needs: Needs): Promise<Listener> => {
 
   await attach()
   return {
-    healthy: () => healthy,
-    pid: () => pid,
-    close: async () => {
+    /** False while the connection is down. Cached copies must not be used then. */
+    healthy: (): boolean => healthy,
+    /** The number by which `findListeners` names this connection. Undefined while it is down or without `presence`. */
+    pid: (): number | undefined => pid,
+    close: async (): Promise<void> => {
       closed = true
       await client?.end()
     },
   }
 }
+
+export type Listener = Awaited<ReturnType<typeof listen>>

@@ -120,9 +120,12 @@ const tooLate = 'the month begins within a day, and the default partition is too
  * Creates the partitions of this month and the next two. A month that cannot be created is logged: the default partition
  * takes its rows. Returns how many were created.
  */
-export type EnsureMonths = () => Promise<number>
-
-export const makeEnsureMonths = ({ db, clock, log, patienceMs = defaultPatienceMs }: Needs): EnsureMonths => {
+export const makeEnsureMonths = ({
+  db,
+  clock,
+  log,
+  patienceMs = defaultPatienceMs,
+}: Needs): (() => Promise<number>) => {
   const reported = new Set<string>()
   const report = ({ parent, month }: Missing, reason: string): void => {
     log.warn({ table: parent, month: suffixOf(month).replace('_', '-'), reason }, 'month partition not created')

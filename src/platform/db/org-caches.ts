@@ -3,22 +3,12 @@
  * only while the connection that reports changes is up.
  */
 import type { Log } from '../ground/log.ts'
-import { type Listener, listen } from './listen.ts'
+import { listen } from './listen.ts'
 import type { Db } from './pool.ts'
 
-export type OrgCache = { forgetOrg(orgId: string): void; forgetAll(): void }
+type OrgCache = { forgetOrg(orgId: string): void; forgetAll(): void }
 
-export interface OrgCaches {
-  /** False while changes may be missed. */
-  trusted(): boolean
-  /** Adds a cache to those that are cleared, and returns it. */
-  add<C extends OrgCache>(cache: C): C
-  /** Drops the org's copies in this process at once. A trigger notifies the other processes. */
-  forget(orgId: string): void
-  close: Listener['close']
-}
-
-export const openOrgCaches = async ({ db, log }: { db: Pick<Db, 'connect'>; log: Log }): Promise<OrgCaches> => {
+export const openOrgCaches = async ({ db, log }: { db: Pick<Db, 'connect'>; log: Log }) => {
   const caches: OrgCache[] = []
   const forget = (orgId: string): void => {
     for (const cache of caches) cache.forgetOrg(orgId)
@@ -33,11 +23,14 @@ export const openOrgCaches = async ({ db, log }: { db: Pick<Db, 'connect'>; log:
     },
   })
   return {
+    /** False while changes may be missed. */
     trusted: changes.healthy,
-    add: (cache) => {
+    /** Adds a cache to those that are cleared, and returns it. */
+    add: <C extends OrgCache>(cache: C): C => {
       caches.push(cache)
       return cache
     },
+    /** Drops the org's copies in this process at once. A trigger notifies the other processes. */
     forget,
     close: changes.close,
   }

@@ -1,20 +1,5 @@
 import type { MaybePromise } from '../ground/maybe-promise.ts'
 
-/**
- * Caches the rows that identify a caller. Entries are at most five seconds old and are dropped as soon as their org
- * changes.
- */
-export interface ShortCache<V> {
-  get(key: string): V | undefined
-  /** Take a mark before a read and pass it to `keep`, which ignores values that were read before a change. */
-  mark(): number
-  keep(key: string, orgId: string, value: V, mark: number): void
-  /** The cached value, or else the result of `read`. Concurrent calls share one read unless a change came between. */
-  through(key: string, orgId: string, read: () => Promise<V>): MaybePromise<V>
-  forgetOrg(orgId: string): void
-  clear(): void
-}
-
 type Options = {
   ttlMs?: number
   max?: number
@@ -22,12 +7,16 @@ type Options = {
   trusted: () => boolean
 }
 
-export const makeShortCache = <V>({ ttlMs = 5_000, max = 10_000, trusted }: Options): ShortCache<V> => {
+/**
+ * Caches the rows that identify a caller. Entries are at most five seconds old and are dropped as soon as their org
+ * changes.
+ */
+export const makeShortCache = <V>({ ttlMs = 5_000, max = 10_000, trusted }: Options) => {
   const entries = new Map<string, { orgId: string; value: V; expiresAt: number }>()
   const reads = new Map<string, { mark: number; value: Promise<V> }>()
   let changes = 0
-  const cache: ShortCache<V> = {
-    get: (key) => {
+  const cache = {
+    get: (key: string): V | undefined => {
       const entry = entries.get(key)
       if (!entry) return undefined
       // Entries age in real time, which the development clock does not move.
@@ -35,14 +24,16 @@ export const makeShortCache = <V>({ ttlMs = 5_000, max = 10_000, trusted }: Opti
       entries.delete(key)
       return undefined
     },
-    mark: () => changes,
-    keep: (key, orgId, value, mark) => {
+    /** Take a mark before a read and pass it to `keep`, which ignores values that were read before a change. */
+    mark: (): number => changes,
+    keep: (key: string, orgId: string, value: V, mark: number): void => {
       if (mark !== changes || !trusted()) return
       entries.delete(key)
       if (entries.size >= max) entries.delete(entries.keys().next().value as string)
       entries.set(key, { orgId, value, expiresAt: performance.now() + ttlMs })
     },
-    through: (key, orgId, read) => {
+    /** The cached value, or else the result of `read`. Concurrent calls share one read unless a change came between. */
+    through: (key: string, orgId: string, read: () => Promise<V>): MaybePromise<V> => {
       const cached = cache.get(key)
       if (cached !== undefined) return cached
       const mark = changes
@@ -59,11 +50,11 @@ export const makeShortCache = <V>({ ttlMs = 5_000, max = 10_000, trusted }: Opti
       reads.set(key, { mark, value })
       return value
     },
-    forgetOrg: (orgId) => {
+    forgetOrg: (orgId: string): void => {
       changes++
       for (const [key, entry] of entries) if (entry.orgId === orgId) entries.delete(key)
     },
-    clear: () => {
+    clear: (): void => {
       changes++
       entries.clear()
     },

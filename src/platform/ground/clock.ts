@@ -10,30 +10,26 @@ export const systemClock: Clock = {
   now: () => new Date(),
 }
 
-export interface MovableClock extends Clock {
-  /** Moves the clock forward. */
-  advance(milliseconds: number): void
-  /** Returns to the system time. Rows that were created in between keep their times, which are then in the future. */
-  reset(): void
-  /** Milliseconds by which this clock is ahead of the system clock. */
-  offset(): number
-}
-
 /** The clock of the development tools and the tests. It keeps ticking; `advance` adds an offset. */
-export const movableClock = (offsetMs = 0): MovableClock => {
+export const movableClock = (offsetMs = 0) => {
   let offset = offsetMs
   return {
-    millis: () => Date.now() + offset,
-    now: () => new Date(Date.now() + offset),
-    offset: () => offset,
-    advance: (milliseconds) => {
+    millis: (): number => Date.now() + offset,
+    now: (): Date => new Date(Date.now() + offset),
+    /** Milliseconds by which this clock is ahead of the system clock. */
+    offset: (): number => offset,
+    /** Moves the clock forward. */
+    advance: (milliseconds: number): void => {
       if (!(milliseconds >= 0) || !Number.isFinite(milliseconds)) {
         throw new RangeError('the clock only moves forward')
       }
       offset += milliseconds
     },
-    reset: () => {
+    /** Returns to the system time. Rows that were created in between keep their times, which are then in the future. */
+    reset: (): void => {
       offset = 0
     },
   }
 }
+
+export type MovableClock = ReturnType<typeof movableClock>

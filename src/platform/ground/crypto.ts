@@ -56,15 +56,6 @@ export const sameBytes = (a: string | Buffer, b: string | Buffer): boolean => {
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
-export interface Vault {
-  /**
-   * Encrypts a secret for storage. The context (table and row id) is authenticated too, so a value that is copied to
-   * another row does not open there.
-   */
-  seal(plain: string, context: string): string
-  open(sealed: string, context: string): string
-}
-
 /** Names a master key in what it encrypted or authenticated. */
 export const masterKeyId = (key: Buffer): string => sha256Hex(key).slice(0, 8)
 
@@ -72,17 +63,21 @@ export const masterKeyId = (key: Buffer): string => sha256Hex(key).slice(0, 8)
  * AES-256-GCM with the master key. Each value contains the id of its key, so values sealed with a previous key still
  * open after the master key changes.
  */
-export const makeVault = (current: Buffer, previous: Buffer[] = []): Vault => {
+export const makeVault = (current: Buffer, previous: Buffer[] = []) => {
   const keys = new Map([current, ...previous].map((key) => [masterKeyId(key), key]))
   const currentId = masterKeyId(current)
   return {
-    seal: (plain, context) => {
+    /**
+     * Encrypts a secret for storage. The context (table and row id) is authenticated too, so a value that is copied to
+     * another row does not open there.
+     */
+    seal: (plain: string, context: string): string => {
       const iv = randomBytes(12)
       const cipher = createCipheriv('aes-256-gcm', current, iv).setAAD(Buffer.from(context))
       const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
       return `v1.${currentId}.${iv.toString('base64url')}.${body.toString('base64url')}`
     },
-    open: (sealed, context) => {
+    open: (sealed: string, context: string): string => {
       const [version, id, iv, body] = sealed.split('.')
       const key = keys.get(id ?? '')
       if (version !== 'v1' || !iv || !body) throw new Error('a sealed value has an unknown format')
@@ -98,3 +93,5 @@ export const makeVault = (current: Buffer, previous: Buffer[] = []): Vault => {
     },
   }
 }
+
+export type Vault = ReturnType<typeof makeVault>

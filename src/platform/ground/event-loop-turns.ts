@@ -15,19 +15,14 @@ const runNext = (): void => {
   resume?.()
 }
 
-export interface Slices {
-  /** Whether the slice has lasted long enough. */
-  over(): boolean
-  /** Resolves when the next slice may run. */
-  next(): Promise<void>
-}
-
 /** The slices of one piece of work. The first one starts now. */
-export const startSlices = (): Slices => {
+export const startSlices = () => {
   let endsAt = performance.now() + sliceMs
   return {
-    over: () => performance.now() >= endsAt,
-    next: async () => {
+    /** Whether the slice has lasted long enough. */
+    over: (): boolean => performance.now() >= endsAt,
+    /** Resolves when the next slice may run. */
+    next: async (): Promise<void> => {
       await new Promise<void>((resolve) => {
         waiting.push(resolve)
         if (waiting.length === 1) setImmediate(runNext)
@@ -36,6 +31,8 @@ export const startSlices = (): Slices => {
     },
   }
 }
+
+export type Slices = ReturnType<typeof startSlices>
 
 /** Work that pauses between its steps. Each step takes a few milliseconds at most. */
 export type Steps<T> = Generator<void, T>

@@ -11,24 +11,14 @@ const tickMs = 20
 const logEveryMs = 10_000
 
 /** The readings of a tick, in milliseconds. `cpu` is the processor time of this thread. */
-export type Tick = { at: number; cpu: number }
-
-/** The delays of a window, in seconds. `maxCpu` is the processor time of this thread during the longest one. */
-export type PauseWindow = { max: number; maxCpu: number; p99: number }
+type Tick = { at: number; cpu: number }
 
 type Pause = { ms: number; cpuMs: number }
 
 type Needs = { log: Pick<Log, 'warn'>; countLong: () => void }
 
-export type PauseRecorder = {
-  /** Reports that the loop ran a timer that is due every `tickMs`. */
-  tick(reading: Tick): void
-  /** The delays since the previous call. */
-  takeWindow(): PauseWindow
-}
-
 /** A pause with little processor time means that the machine was busy or asleep, not that a request was expensive. */
-export const makePauseRecorder = ({ log, countLong }: Needs, start: Tick): PauseRecorder => {
+export const makePauseRecorder = ({ log, countLong }: Needs, start: Tick) => {
   const delays = createHistogram()
   let previous = start
   let loggedAt = Number.NEGATIVE_INFINITY
@@ -44,7 +34,8 @@ export const makePauseRecorder = ({ log, countLong }: Needs, start: Tick): Pause
   }
 
   return {
-    tick: (reading) => {
+    /** Reports that the loop ran a timer that is due every `tickMs`. */
+    tick: (reading: Tick): void => {
       const ms = Math.max(0, reading.at - previous.at - tickMs)
       // In microseconds, because the histogram takes whole numbers from 1.
       delays.record(Math.max(1, Math.round(ms * 1_000)))
@@ -57,6 +48,7 @@ export const makePauseRecorder = ({ log, countLong }: Needs, start: Tick): Pause
       previous = reading
       logLongest(reading.at)
     },
+    /** The delays since the previous call, in seconds. `maxCpu` is the processor time of this thread during the longest. */
     takeWindow: () => {
       const p99 = delays.count === 0 ? 0 : delays.percentile(99) / 1e6
       const window = { max: longest.ms / 1e3, maxCpu: longest.cpuMs / 1e3, p99 }
@@ -73,7 +65,7 @@ const readTick = (): Tick => {
 }
 
 /** Starts to measure. `stop` ends it. */
-export const watchEventLoop = (needs: Needs): Pick<PauseRecorder, 'takeWindow'> & { stop: () => void } => {
+export const watchEventLoop = (needs: Needs) => {
   const recorder = makePauseRecorder(needs, readTick())
   const timer = setInterval(() => recorder.tick(readTick()), tickMs).unref()
   return {

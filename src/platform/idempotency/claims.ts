@@ -77,26 +77,6 @@ const bindingsOf = ({ projectId, allowedDomainIds }: ClaimingCaller): Buffer => 
 const maySee = (own: Buffer, recorded: Buffer | null): boolean =>
   recorded === null || own.length === 0 || own.equals(recorded)
 
-export interface Idempotency {
-  /** A claim, or the response recorded earlier. Undefined when the database is down: the request runs unclaimed. */
-  claim(
-    caller: ClaimingCaller,
-    key: string,
-    fingerprint: Buffer,
-  ): Promise<{ claim: IdempotencyClaim } | { replay: ReplayedResponse } | undefined>
-  /** Records responses in the transaction of the work, so that both commit or neither does. */
-  recordWith(runner: Runner, responses: RecordedResponse[]): Promise<void>
-  /**
-   * Records the response of a request that may be cut off from here on. The key stays locked until the request records
-   * its real response, or its lock expires. Returns false if the request no longer holds the key.
-   */
-  recordProvisional(runner: Runner, response: RecordedResponse): Promise<boolean>
-  record(claim: IdempotencyClaim, status: number, body: string): Promise<void>
-  free(claim: IdempotencyClaim): Promise<void>
-  /** Deletes expired keys in chunks. Returns how many were deleted. */
-  sweep(): Promise<number>
-}
-
 type ClaimRequest = { scope: Scope; key: string; fingerprint: Buffer; bindings: Buffer; id: string }
 /** `process` is the name of this process in the claim. */
 type ClaimResult = ClaimRow & { process: string }
@@ -111,7 +91,19 @@ type Needs = {
   processes: Pick<LiveProcesses, 'name' | 'gone' | 'isTrusted' | 'sweep'>
 }
 
-export const makeIdempotency = ({ db, clock, log, ttlHours, production, processes }: Needs): Idempotency => {
+const heldBy = ({
+  scope: { orgId, tenantId, environment },
+  key,
+  id,
+}: Pick<IdempotencyClaim, 'scope' | 'key' | 'id'>) => ({
+  orgId,
+  tenantId,
+  environment,
+  key,
+  claim: id,
+})
+
+export const makeIdempotency = ({ db, clock, log, ttlHours, production, processes }: Needs) => {
   const expiry = (): Date => new Date(clock.millis() + ttlHours * 3_600_000)
   const nameOf = ({ scope, key }: { scope: Scope; key: string }): string =>
     `${scope.orgId} ${scope.tenantId ?? ''} ${scope.environment} ${key}`
@@ -143,11 +135,9 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production, processe
   })
 
   /** A claim whose answer was lost may be stored, and would keep the key locked for as long as this process lives. */
-  const freeLost = ({ orgId, tenantId, environment }: Scope, key: string, claim: string): void => {
-    const lost = { orgId, tenantId, environment, key, claim }
-    void retryOnOutage(() => db.change(freeUnusedKey, { ...lost, now: clock.now() })).catch((error: unknown) =>
-      log.error({ err: error }, 'releasing an idempotency key failed'),
-    )
+  const freeLost = (claim: Pick<IdempotencyClaim, 'scope' | 'key' | 'id'>): void => {
+    const freed = retryOnOutage(() => db.change(freeUnusedKey, { ...heldBy(claim), now: clock.now() }))
+    void freed.catch((error: unknown) => log.error({ err: error }, 'releasing an idempotency key failed'))
   }
 
   const write = (runner: Runner, responses: RecordedResponse[]): Promise<number> =>
@@ -171,7 +161,12 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production, processe
   })
 
   return {
-    claim: async (caller, key, fingerprint) => {
+    /** A claim, or the response recorded earlier. Undefined when the database is down: the request runs unclaimed. */
+    claim: async (
+      caller: ClaimingCaller,
+      key: string,
+      fingerprint: Buffer,
+    ): Promise<{ claim: IdempotencyClaim } | { replay: ReplayedResponse } | undefined> => {
       const bindings = bindingsOf(caller)
       const id = newId('request', clock.millis())
       let result: ClaimResult
@@ -179,7 +174,7 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production, processe
         result = await claims.submit({ scope: caller, key, fingerprint, bindings, id })
       } catch (error) {
         if (!lostConnection(error)) throw error
-        freeLost(caller, key, id)
+        freeLost({ scope: caller, key, id })
         // Sending twice is worse than making the caller retry.
         if (production) throw new Failure('IDEMPOTENCY_IN_FLIGHT', { cause: error, retryAfter: 5 })
         log.warn({ err: error }, 'idempotency claim skipped: database unavailable')
@@ -200,26 +195,32 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production, processe
       }
       return { replay: { status: result.status, body: result.body ?? '' } }
     },
-    recordWith: async (runner, responses) => {
+    /** Records responses in the transaction of the work, so that both commit or neither does. */
+    recordWith: async (runner: Runner, responses: RecordedResponse[]): Promise<void> => {
       if (responses.length > 0) await write(runner, responses)
     },
-    recordProvisional: async (runner, { claim: { scope, key, id }, status, body }) => {
-      const { orgId, tenantId, environment } = scope
+    /**
+     * Records the response of a request that may be cut off from here on. The key stays locked until the request records
+     * its real response, or its lock expires. Returns false if the request no longer holds the key.
+     */
+    recordProvisional: async (runner: Runner, { claim, status, body }: RecordedResponse): Promise<boolean> => {
       const lockedUntil = new Date(clock.millis() + lockSeconds * 1000)
-      const held = { orgId, tenantId, environment, key, claim: id, status, body, lockedUntil, expiresAt: expiry() }
+      const held = { ...heldBy(claim), status, body, lockedUntil, expiresAt: expiry() }
       return (await runner.change(recordProvisionalResponse, held)) > 0
     },
-    record: (claim, status, body) => records.submit({ claim, status, body }),
-    free: async ({ scope, key, id, interrupted }) => {
-      const { orgId, tenantId, environment } = scope
-      const held = { orgId, tenantId, environment, key, claim: id }
-      if (interrupted) await db.change(freeInterruptedKey, { ...held, now: clock.now() })
-      else await db.change(freeKey, held)
+    record: (claim: IdempotencyClaim, status: number, body: string): Promise<void> =>
+      records.submit({ claim, status, body }),
+    free: async (claim: IdempotencyClaim): Promise<void> => {
+      if (claim.interrupted) await db.change(freeInterruptedKey, { ...heldBy(claim), now: clock.now() })
+      else await db.change(freeKey, heldBy(claim))
     },
-    sweep: async () => {
+    /** Deletes expired keys in chunks. Returns how many were deleted. */
+    sweep: async (): Promise<number> => {
       await processes.sweep()
       const chunk = 1_000
       return inChunks(chunk, () => db.change(sweepKeys, { now: clock.now(), limit: chunk }))
     },
   }
 }
+
+export type Idempotency = ReturnType<typeof makeIdempotency>

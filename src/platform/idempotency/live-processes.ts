@@ -19,26 +19,9 @@ export const graceMs = 8_000
 /** Longer than any claim is locked. */
 const rememberedMs = 3_600_000
 
-export interface LiveProcesses {
-  /** The present name of this process. It gets a new one after a time in which others may have thought it gone. */
-  name(): string
-  /** Whether the process with this name is this one, and the others believe that it lives. */
-  isTrusted(name: string): boolean
-  /** The names of processes that are gone. */
-  gone(): string[]
-  /** Adds the first beat. Claims are made after it. */
-  start(): Promise<void>
-  /** One round now. The timer calls it every few seconds. */
-  round(): Promise<void>
-  /** Forgets processes that ended long ago. */
-  sweep(): Promise<number>
-  /** For a process whose requests are all answered. */
-  stop(): Promise<void>
-}
-
 type Needs = { db: Pick<Db, 'rows' | 'change'>; log: Log; elapsedMs?: () => number }
 
-export const makeLiveProcesses = ({ db, log, elapsedMs = () => performance.now() }: Needs): LiveProcesses => {
+export const makeLiveProcesses = ({ db, log, elapsedMs = () => performance.now() }: Needs) => {
   let name = newId('request')
   /** The others, with the time at which a new beat of theirs was seen. */
   let others = new Map<string, { beats: number; seenAt: number }>()
@@ -76,16 +59,23 @@ export const makeLiveProcesses = ({ db, log, elapsedMs = () => performance.now()
   }
 
   return {
-    name: () => name,
-    isTrusted: (given) => given === name && elapsedMs() < trustedUntil,
-    gone: () => gone,
-    start: async () => {
+    /** The present name of this process. It gets a new one after a time in which others may have thought it gone. */
+    name: (): string => name,
+    /** Whether the process with this name is this one, and the others believe that it lives. */
+    isTrusted: (given: string): boolean => given === name && elapsedMs() < trustedUntil,
+    /** The names of processes that are gone. */
+    gone: (): string[] => gone,
+    /** Adds the first beat. Claims are made after it. */
+    start: async (): Promise<void> => {
       await round()
       schedule()
     },
+    /** One round now. The timer calls it every few seconds. */
     round,
-    sweep: () => db.change(forgetProcesses, { before: new Date(systemClock.millis() - rememberedMs) }),
-    stop: async () => {
+    /** Forgets processes that ended long ago. */
+    sweep: (): Promise<number> => db.change(forgetProcesses, { before: new Date(systemClock.millis() - rememberedMs) }),
+    /** For a process whose requests are all answered. */
+    stop: async (): Promise<void> => {
       if (!timer) return
       stopped = true
       clearTimeout(timer)
@@ -95,3 +85,5 @@ export const makeLiveProcesses = ({ db, log, elapsedMs = () => performance.now()
     },
   }
 }
+
+export type LiveProcesses = ReturnType<typeof makeLiveProcesses>

@@ -2,36 +2,18 @@
 import cluster from 'node:cluster'
 import type { Log } from '../ground/log.ts'
 import type { StopOrder } from './peers.ts'
-import { openWire, type ProcessWire } from './process-wire.ts'
+import { openWire } from './process-wire.ts'
 
 export type ProcessRole = 'api' | 'worker'
-
-export type Ended = { code: number | null; signal: string | null }
-
-export type ServedProcess = {
-  role: ProcessRole
-  /** Such as `api-1`. It is in every log line of the process. */
-  name: string
-  pid: number
-  wire: ProcessWire
-  /** Resolves when the process serves; with `undefined` if it ends before. */
-  running: Promise<true | undefined>
-  /** The port that an API process has bound. */
-  port(): number | undefined
-  isRunning(): boolean
-  ended: Promise<Ended>
-  order(order: StopOrder): void
-  kill(): void
-}
 
 /** The variable by which a child process knows its name. */
 export const nameVariable = 'TIDINGS_PROCESS'
 
-export const startProcess = (role: ProcessRole, name: string, log: Log): ServedProcess => {
+export const startProcess = (role: ProcessRole, name: string, log: Log) => {
   const worker = cluster.fork({ [nameVariable]: name })
   const pid = worker.process.pid ?? 0
   const running = Promise.withResolvers<true | undefined>()
-  const ended = Promise.withResolvers<Ended>()
+  const ended = Promise.withResolvers<{ code: number | null; signal: string | null }>()
   let serves = false
   let port: number | undefined
   const wire = openWire({
@@ -55,14 +37,19 @@ export const startProcess = (role: ProcessRole, name: string, log: Log): ServedP
   })
   return {
     role,
+    /** Such as `api-1`. It is in every log line of the process. */
     name,
     pid,
     wire,
+    /** Resolves when the process serves; with `undefined` if it ends before. */
     running: running.promise,
-    port: () => port,
-    isRunning: () => serves,
+    /** The port that an API process has bound. */
+    port: (): number | undefined => port,
+    isRunning: (): boolean => serves,
     ended: ended.promise,
-    order: (order) => wire.notify('order', order),
+    order: (order: StopOrder): void => wire.notify('order', order),
     kill: () => void worker.process.kill('SIGKILL'),
   }
 }
+
+export type ServedProcess = ReturnType<typeof startProcess>

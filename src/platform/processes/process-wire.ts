@@ -1,7 +1,7 @@
 /** Questions and answers between the primary and its child processes, over the channel that Node opens at the fork. */
 
 /** A process at the other end of a channel: `process` in a child, a worker of `node:cluster` in the primary. */
-export type WireEnd = {
+type WireEnd = {
   send(message: object): void
   onMessage(listener: (message: unknown) => void): void
 }
@@ -14,20 +14,10 @@ type WireMessage = {
   body: unknown
 }
 
-export type ProcessWire = {
-  /** Resolves with the answer, or with undefined if the other process ends or knows no answer. */
-  ask<T>(kind: string, body?: unknown): Promise<T | undefined>
-  notify(kind: string, body?: unknown): void
-  /** Answers questions of this kind, and receives its notices. */
-  on(kind: string, answer: (body: never) => unknown): void
-  /** The other process has ended: nothing is answered any more. */
-  close(): void
-}
-
 const isWireMessage = (message: unknown): message is WireMessage =>
   typeof message === 'object' && message !== null && 'tidings' in message
 
-export const openWire = (end: WireEnd): ProcessWire => {
+export const openWire = (end: WireEnd) => {
   const waiting = new Map<number, (body: unknown) => void>()
   const answers = new Map<string, (body: never) => unknown>()
   let lastId = 0
@@ -56,21 +46,26 @@ export const openWire = (end: WireEnd): ProcessWire => {
   })
 
   return {
-    ask: (kind, body) =>
+    /** Resolves with the answer, or with undefined if the other process ends or knows no answer. */
+    ask: <T>(kind: string, body?: unknown): Promise<T | undefined> =>
       new Promise((resolve) => {
         if (closed) return resolve(undefined)
         lastId += 1
         waiting.set(lastId, resolve as (body: unknown) => void)
         send({ tidings: 'ask', kind, id: lastId, body })
       }),
-    notify: (kind, body) => send({ tidings: 'notice', kind, id: 0, body }),
-    on: (kind, listener) => {
+    notify: (kind: string, body?: unknown): void => send({ tidings: 'notice', kind, id: 0, body }),
+    /** Answers questions of this kind, and receives its notices. */
+    on: (kind: string, listener: (body: never) => unknown): void => {
       answers.set(kind, listener)
     },
-    close: () => {
+    /** The other process has ended: nothing is answered any more. */
+    close: (): void => {
       closed = true
       for (const resolve of waiting.values()) resolve(undefined)
       waiting.clear()
     },
   }
 }
+
+export type ProcessWire = ReturnType<typeof openWire>

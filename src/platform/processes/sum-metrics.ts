@@ -12,13 +12,7 @@ const grows = ({ type }: { type: unknown }): boolean => type === 'counter' || ty
 /** So many sets of former processes are kept apart before they are added up. */
 const maxFormer = 8
 
-export type MetricSums = {
-  /** The counters of a process that has ended stay in the sums, because a sum that decreases looks like a restart. */
-  ended(last: ProcessMetrics): void
-  text(running: ProcessMetrics[]): Promise<string>
-}
-
-export const makeMetricSums = (): MetricSums => {
+export const makeMetricSums = () => {
   let former: ProcessMetrics[] = []
   const fold = async (): Promise<void> => {
     const folded = former
@@ -26,10 +20,11 @@ export const makeMetricSums = (): MetricSums => {
     former = [sum, ...former.filter((of) => !folded.includes(of))]
   }
   return {
-    ended: (last) => {
+    /** The counters of a process that has ended stay in the sums, because a sum that decreases looks like a restart. */
+    ended: (last: ProcessMetrics): void => {
       former = [...former, last.filter(grows)]
       if (former.length === maxFormer) void fold()
     },
-    text: (running) => add([...running, ...former]).metrics(),
+    text: (running: ProcessMetrics[]): Promise<string> => add([...running, ...former]).metrics(),
   }
 }

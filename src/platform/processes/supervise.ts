@@ -30,22 +30,10 @@ type Slot = {
 
 type Needs = { plan: ProcessPlan; databaseUrl: string; drainDelayMs: number; log: Log }
 
-export type Supervisor = {
-  /** Resolves when every process serves. Resolves with false if one of them ends before. */
-  start(): Promise<boolean>
-  /** The port that the API processes share, once one of them listens. */
-  port(): number | undefined
-  /** Replaces every process, one after the other. A new one serves before the old one leaves. */
-  restart(): Promise<void>
-  stop(order: Exclude<StopOrder, 'retire'>): void
-  /** Resolves when no process is left. */
-  ended(): Promise<void>
-}
-
 const delayAfter = (failures: number): number =>
   failures === 0 ? 0 : Math.min(longestDelayMs, firstDelayMs * 2 ** (failures - 1))
 
-export const makeSupervisor = ({ plan, databaseUrl, drainDelayMs, log }: Needs): Supervisor => {
+export const makeSupervisor = ({ plan, databaseUrl, drainDelayMs, log }: Needs) => {
   cluster.schedulingPolicy = cluster.SCHED_RR
   const slots: Slot[] = []
   const all = new Set<ServedProcess>()
@@ -147,26 +135,30 @@ export const makeSupervisor = ({ plan, databaseUrl, drainDelayMs, log }: Needs):
   }
 
   return {
-    start: async () => {
+    /** Resolves when every process serves. Resolves with false if one of them ends before. */
+    start: async (): Promise<boolean> => {
       if (!(await fillAll()) || stopping) return false
       const greeter = slots.find(({ role }) => role === 'api')
       if (greeter && !(await greeter.current.wire.ask<boolean>('greet'))) return false
       slots.forEach(watch)
       return true
     },
+    /** The port that the API processes share, once one of them listens. */
     port,
-    restart: () => {
+    /** Replaces every process, one after the other. A new one serves before the old one leaves. */
+    restart: (): Promise<void> => {
       restarting ??= replaceAll().finally(() => {
         restarting = undefined
       })
       return restarting
     },
-    stop: (order) => {
+    stop: (order: Exclude<StopOrder, 'retire'>): void => {
       stopping = order
       stopped.abort()
       for (const process of all) process.order(order)
     },
-    ended: async () => {
+    /** Resolves when no process is left. */
+    ended: async (): Promise<void> => {
       await Promise.all([...all].map(leaveWithin))
     },
   }

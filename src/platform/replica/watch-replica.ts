@@ -25,26 +25,6 @@ type Needs = {
   idleMs?: number
 }
 
-export interface ReplicaWatch {
-  /** Whether requests may read from the replica at all. */
-  isUsable(): boolean
-  /** Whether the replica has everything that was committed up to this moment. */
-  hasReplayed(moment: number): boolean
-  /** Resolves with whether the replica has reached the present within this time. */
-  reaches(withinMs: number): Promise<boolean>
-  /** Whether long statements can run on the replica without being canceled for its replay. */
-  keepsSnapshots(): boolean
-  lagSeconds(): number
-  /** A statement on the replica failed, so the replica is not used until it answers again. */
-  failed(error: unknown): void
-  /** Calls `ended` when the replica stops to answer. Returns the function that ends this. */
-  onLost(ended: () => void): () => void
-  /** Asks both servers now. */
-  sample(): Promise<void>
-  start(): void
-  stop(): Promise<void>
-}
-
 /** Requests that read within this time keep the watch awake. */
 const awakeMs = 10_000
 
@@ -61,7 +41,7 @@ const mismatchOf = (primary: PrimaryPosition, replica: ReplicaPosition): string 
   return undefined
 }
 
-export const watchReplica = (needs: Needs): ReplicaWatch => {
+export const watchReplica = (needs: Needs) => {
   const { primary, replica, log, maxLagMs, group, now = () => performance.now() } = needs
   const { everyMs = 100, idleMs = Math.min(1_000, maxLagMs / 4) } = needs
   const own = watchNameOf(group ?? '')
@@ -158,12 +138,15 @@ export const watchReplica = (needs: Needs): ReplicaWatch => {
   const hasReplayed = (moment: number): boolean => faultNow() === undefined && progress.upTo() > moment
 
   return {
-    isUsable: () => {
+    /** Whether requests may read from the replica at all. */
+    isUsable: (): boolean => {
       wake()
       return faultNow() === undefined
     },
+    /** Whether the replica has everything that was committed up to this moment. */
     hasReplayed,
-    reaches: async (withinMs) => {
+    /** Resolves with whether the replica has reached the present within this time. */
+    reaches: async (withinMs: number): Promise<boolean> => {
       wake()
       const from = now()
       while (!hasReplayed(from)) {
@@ -172,21 +155,27 @@ export const watchReplica = (needs: Needs): ReplicaWatch => {
       }
       return true
     },
-    keepsSnapshots: () => feedback,
-    lagSeconds: () => lagMs() / 1_000,
-    failed: (error) => lose(unreachable, error),
-    onLost: (ended) => {
+    /** Whether long statements can run on the replica without being canceled for its replay. */
+    keepsSnapshots: (): boolean => feedback,
+    lagSeconds: (): number => lagMs() / 1_000,
+    /** A statement on the replica failed, so the replica is not used until it answers again. */
+    failed: (error: unknown): void => lose(unreachable, error),
+    /** Calls `ended` when the replica stops to answer. Returns the function that ends this. */
+    onLost: (ended: () => void): (() => void) => {
       lostListeners.add(ended)
       return () => lostListeners.delete(ended)
     },
+    /** Asks both servers now. */
     sample,
-    start: () => {
+    start: (): void => {
       loop ??= run()
     },
-    stop: async () => {
+    stop: async (): Promise<void> => {
       stopped = true
       endPause()
       await loop
     },
   }
 }
+
+export type ReplicaWatch = ReturnType<typeof watchReplica>
