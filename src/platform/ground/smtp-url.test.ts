@@ -37,6 +37,7 @@ test.each([
   'smtp://relay.example/path',
   'smtp://relay.example?tls=maybe',
   'smtp://relay.example?tsl=require',
+  'smtp://relay.example?constructor=1',
   'smtp://relay.example?tls=off&tls=require',
   'smtp://%ff@relay.example',
   'smtps://relay.example?tls=off',

@@ -15,11 +15,11 @@ export type SmtpRelay = {
   name: string | undefined
 }
 
-const choices: Record<string, RegExp> = {
-  tls: /^(require|off)$/,
-  verify: /^(on|off)$/,
-  name: /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i,
-}
+const choices = new Map([
+  ['tls', /^(require|off)$/],
+  ['verify', /^(on|off)$/],
+  ['name', /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i],
+])
 
 const isThisMachine = (host: string): boolean => host === 'localhost' || isLoopback(host)
 
@@ -28,7 +28,7 @@ export const parseSmtpUrl = (text: string): SmtpRelay | undefined => {
   if (!URL.canParse(text)) return undefined
   const url = new URL(text)
   const options = [...url.searchParams]
-  if (options.some(([name, value]) => !choices[name]?.test(value))) return undefined
+  if (options.some(([name, value]) => !choices.get(name)?.test(value))) return undefined
   if (new Set(options.map(([name]) => name)).size !== options.length) return undefined
   if (url.hostname === '' || !/^\/?$/.test(url.pathname)) return undefined
   const implicitTls = url.protocol === 'smtps:'
