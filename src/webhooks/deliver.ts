@@ -13,19 +13,12 @@ import type { Log } from '../platform/ground/log.ts'
 import type { AttemptDelivery } from './attempt.ts'
 import { makeReadDue } from './due-deliveries.ts'
 import { makeEndpointHealth } from './endpoint-health.ts'
-import { makeRunQueue, type RunQueue } from './endpoint-queue.ts'
+import { makeRunQueue } from './endpoint-queue.ts'
 import { makeDecideOutcome, makeRecordOutcome, type NotifyOwners } from './record-outcome.ts'
 import { type EndpointQueue, leaseQueues, lockQueues, releaseQueues, renewLeases } from './store/delivery-leases.ts'
 import { dropPreviousSecret } from './store/endpoint-rows.ts'
 
 const leaseMs = 60_000
-
-export interface DeliverWebhooks {
-  lease(limit: number): Promise<EndpointQueue[]>
-  renew(queues: EndpointQueue[]): Promise<void>
-  /** Sends from a leased queue until nothing is due or it has to stop. */
-  run: RunQueue
-}
 
 type Needs = {
   db: Db
@@ -48,7 +41,7 @@ const idsOf = (queues: EndpointQueue[]) => ({
   endpointIds: queues.map(({ endpoint_id }) => endpoint_id),
 })
 
-export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
+export const makeDeliverWebhooks = (needs: Needs) => {
   const { db, clock, vault, send, audit, appendEvents, notify, log, random = Math.random, measureLag } = needs
   const worker = randomUUID()
   const health = makeEndpointHealth()
@@ -74,7 +67,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
   const leaseExpiresAt = (): Date => new Date(clock.millis() + leaseMs)
 
   return {
-    lease: (limit) =>
+    lease: (limit: number) =>
       db.rows(leaseQueues, {
         worker,
         at: clock.now(),
@@ -82,9 +75,10 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
         limit,
         releasing: [...releasing],
       }),
-    renew: async (queues) => {
+    renew: async (queues: EndpointQueue[]) => {
       await db.change(renewLeases, { worker, until: leaseExpiresAt(), ...idsOf(queues) })
     },
+    /** Sends from a leased queue until nothing is due or it has to stop. */
     run: makeRunQueue({
       db,
       vault,
@@ -103,3 +97,5 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
     }),
   }
 }
+
+export type DeliverWebhooks = ReturnType<typeof makeDeliverWebhooks>

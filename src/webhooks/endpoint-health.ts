@@ -1,26 +1,17 @@
 /** Which endpoints are failing, and how busy the others are. All queues of one worker share this. */
 
-/** An endpoint is failing when its last attempt failed, until one succeeds. */
-export interface EndpointHealth {
-  isFailing(endpointId: string): boolean
-  /** Whether so many attempts at healthy endpoints are in flight that failing ones have to wait. */
-  isBusy(): boolean
-  /** Runs an attempt and counts it while it is in flight. */
-  track<T>(endpointId: string, attempt: () => Promise<T>): Promise<T>
-  /** Stores the result of the last attempt. */
-  update(endpointId: string, delivered: boolean): void
-  forget(endpointId: string): void
-}
-
 const busyFrom = 20
 
-export const makeEndpointHealth = (): EndpointHealth => {
+export const makeEndpointHealth = () => {
+  /** Endpoints whose last attempt failed. */
   const failing = new Set<string>()
   let healthyInFlight = 0
   return {
-    isFailing: (endpointId) => failing.has(endpointId),
+    isFailing: (endpointId: string) => failing.has(endpointId),
+    /** Whether so many attempts at healthy endpoints are in flight that failing ones have to wait. */
     isBusy: () => healthyInFlight >= busyFrom,
-    track: async (endpointId, attempt) => {
+    /** Runs an attempt and counts it while it is in flight. */
+    track: async <T>(endpointId: string, attempt: () => Promise<T>): Promise<T> => {
       const healthy = !failing.has(endpointId)
       if (healthy) healthyInFlight++
       try {
@@ -29,12 +20,15 @@ export const makeEndpointHealth = (): EndpointHealth => {
         if (healthy) healthyInFlight--
       }
     },
-    update: (endpointId, delivered) => {
+    /** Stores the result of the last attempt. */
+    update: (endpointId: string, delivered: boolean): void => {
       if (delivered) failing.delete(endpointId)
       else failing.add(endpointId)
     },
-    forget: (endpointId) => {
+    forget: (endpointId: string): void => {
       failing.delete(endpointId)
     },
   }
 }
+
+export type EndpointHealth = ReturnType<typeof makeEndpointHealth>

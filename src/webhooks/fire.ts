@@ -1,10 +1,12 @@
 /** Test fires and replays: deliveries that a user requests. */
+
 import type { Actor, Audit } from '../journal/audit/append.ts'
 import type { Db, Tx } from '../platform/db/pool.ts'
 import type { Clock } from '../platform/ground/clock.ts'
 import type { Vault } from '../platform/ground/crypto.ts'
 import { Failure, invalid } from '../platform/ground/errors.ts'
 import { newId, timeOfId } from '../platform/ground/ids.ts'
+import { orNotFound } from '../platform/ground/or-not-found.ts'
 import type { Scope } from '../platform/ground/scope.ts'
 import { minuteMs } from '../platform/ground/units.ts'
 import { type AttemptDelivery, succeeded } from './attempt.ts'
@@ -12,8 +14,6 @@ import type { ReplayFailed } from './delivery-shapes.ts'
 import type { WebhookLimits } from './limits.ts'
 import { eventEnvelopeOf, type KnownEvent, sampleOf } from './samples.ts'
 import {
-  type Attempt,
-  type DeliveryRow,
   failedDeliveries,
   findDelivery,
   findDeliveryEndpoint,
@@ -28,23 +28,6 @@ export const maxAttempts = 8
 const maxReplaysPerCall = 100
 
 export type ReplayedDelivery = { id: string; replay_of: string }
-
-export interface FireWebhooks {
-  /** Sends a sample once and returns the response of the receiver. */
-  test(scope: Scope, actor: Actor, endpoint: EndpointRow, event: KnownEvent): Promise<{ id: string; attempt: Attempt }>
-  find(scope: Scope, endpoint: EndpointRow, id: string): Promise<DeliveryRow & { payload: string }>
-  /** A delivery of any endpoint of the org, with the message that it is about. */
-  findInOrg(scope: Scope, id: string): Promise<DeliveryRow & { payload: string; message_id: string | null }>
-  /** The id of the endpoint that a delivery of the org belongs to. */
-  endpointOf(scope: Scope, id: string): Promise<string>
-  replay(scope: Scope, actor: Actor, endpoint: EndpointRow, id: string): Promise<ReplayedDelivery>
-  replayFailed(
-    scope: Scope,
-    actor: Actor,
-    endpoint: EndpointRow,
-    which: ReplayFailed,
-  ): Promise<{ replays: ReplayedDelivery[]; more: boolean }>
-}
 
 type Needs = {
   db: Db
@@ -72,12 +55,9 @@ const createdAround = (id: string): { from: Date; to: Date } => {
   return { from: new Date(at - minuteMs), to: new Date(at + minuteMs) }
 }
 
-export const makeFireWebhooks = ({ db, clock, audit, vault, limits, send, wake }: Needs): FireWebhooks => {
-  const find: FireWebhooks['find'] = async ({ orgId }, endpoint, id) => {
-    const row = await db.row(findDelivery, { orgId, endpointId: endpoint.id, id, ...createdAround(id) })
-    if (!row) throw new Failure('NOT_FOUND')
-    return row
-  }
+export const makeFireWebhooks = ({ db, clock, audit, vault, limits, send, wake }: Needs) => {
+  const find = async ({ orgId }: Scope, endpoint: EndpointRow, id: string) =>
+    orNotFound(db.row(findDelivery, { orgId, endpointId: endpoint.id, id, ...createdAround(id) }))
 
   const replayChosen = (
     scope: Scope,
@@ -115,19 +95,16 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, limits, send, wake }
   return {
     find,
 
-    findInOrg: async ({ orgId }, id) => {
-      const row = await db.row(findOrgDelivery, { orgId, id, ...createdAround(id) })
-      if (!row) throw new Failure('NOT_FOUND')
-      return row
-    },
+    /** A delivery of any endpoint of the org, with the message that it is about. */
+    findInOrg: async ({ orgId }: Scope, id: string) =>
+      orNotFound(db.row(findOrgDelivery, { orgId, id, ...createdAround(id) })),
 
-    endpointOf: async ({ orgId }, id) => {
-      const row = await db.row(findDeliveryEndpoint, { orgId, id, ...createdAround(id) })
-      if (!row) throw new Failure('NOT_FOUND')
-      return row.endpoint_id
-    },
+    /** The id of the endpoint that a delivery of the org belongs to. */
+    endpointOf: async ({ orgId }: Scope, id: string) =>
+      (await orNotFound(db.row(findDeliveryEndpoint, { orgId, id, ...createdAround(id) }))).endpoint_id,
 
-    test: async (scope, actor, endpoint, event) => {
+    /** Sends a sample once and returns the response of the receiver. */
+    test: async (scope: Scope, actor: Actor, endpoint: EndpointRow, event: KnownEvent) => {
       assertEnabled(endpoint)
       await limits.testFire(scope.orgId, endpoint.id)
       const at = clock.now()
@@ -165,7 +142,7 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, limits, send, wake }
       return { id, attempt }
     },
 
-    replay: async (scope, actor, endpoint, id) => {
+    replay: async (scope: Scope, actor: Actor, endpoint: EndpointRow, id: string) => {
       const row = await find(scope, endpoint, id)
       assertEnabled(endpoint)
       if (row.status === 'pending') {
@@ -179,7 +156,8 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, limits, send, wake }
       return replay
     },
 
-    replayFailed: async (scope, actor, endpoint, { since = null, until = null, event = null }) => {
+    replayFailed: async (scope: Scope, actor: Actor, endpoint: EndpointRow, which: ReplayFailed) => {
+      const { since = null, until = null, event = null } = which
       assertEnabled(endpoint)
       await limits.replay(scope.orgId, endpoint.id)
       let more = false
@@ -200,3 +178,5 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, limits, send, wake }
     },
   }
 }
+
+export type FireWebhooks = ReturnType<typeof makeFireWebhooks>

@@ -8,6 +8,8 @@ import type { Vault } from '../platform/ground/crypto.ts'
 import { keysetOf, type PageAsked } from '../platform/ground/cursor.ts'
 import { Failure, invalid } from '../platform/ground/errors.ts'
 import { newId } from '../platform/ground/ids.ts'
+import { orNotFound } from '../platform/ground/or-not-found.ts'
+import { assertOwnTenant } from '../platform/ground/own-rows.ts'
 import { assertOwnEnvironment, type Scope } from '../platform/ground/scope.ts'
 import { hourMs } from '../platform/ground/units.ts'
 import { type GuardedAgent, NotAllowedFault, OutgoingFault } from '../platform/outgoing/guarded.ts'
@@ -27,18 +29,6 @@ import {
 } from './store/endpoint-rows.ts'
 import { mintSecret, sealSecret } from './webhook-secret.ts'
 
-export interface ManageWebhooks {
-  create(scope: Scope, actor: Actor, body: CreateWebhook): Promise<{ row: EndpointRow; secret: string }>
-  list(of: Pick<Scope, 'orgId' | 'tenantId'>, page: PageAsked): Promise<EndpointRow[]>
-  /** For reading. Another tenant's endpoint is NOT_FOUND. */
-  get(scope: Scope, id: string): Promise<EndpointRow>
-  /** For actions such as a test fire. Another tenant's endpoint is TENANT_FORBIDDEN. */
-  reach(scope: Scope, id: string): Promise<EndpointRow>
-  patch(scope: Scope, actor: Actor, id: string, body: PatchWebhook): Promise<EndpointRow>
-  remove(scope: Scope, actor: Actor, id: string): Promise<void>
-  rotate(scope: Scope, actor: Actor, id: string, body: RotateWebhook): Promise<{ row: EndpointRow; secret: string }>
-}
-
 type Needs = {
   db: Db
   clock: Clock
@@ -57,7 +47,7 @@ const insecureRefusal = {
 /** A tenant key cannot change an endpoint of another tenant or of the whole org. Another org's is NOT_FOUND. */
 const assertInReach = (scope: Scope, row: EndpointRow | undefined): EndpointRow => {
   if (!row) throw new Failure('NOT_FOUND')
-  if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
+  assertOwnTenant(scope, row.tenant_id)
   return row
 }
 
@@ -76,7 +66,7 @@ type Entry = {
   metadata: Record<string, unknown>
 }
 
-export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowInsecure }: Needs): ManageWebhooks => {
+export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowInsecure }: Needs) => {
   const checkUrl = async (url: string): Promise<void> => {
     try {
       await agent.check(url)
@@ -93,9 +83,9 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowIns
     audit(tx, { orgId, resourceType: 'webhook', resourceId: id, ...entry })
 
   return {
-    create: async (scope, actor, body) => {
+    create: async (scope: Scope, actor: Actor, body: CreateWebhook) => {
       const tenantId = body.tenant_id === undefined ? scope.tenantId : body.tenant_id
-      if (scope.tenantId !== null && tenantId !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
+      assertOwnTenant(scope, tenantId)
       await checkUrl(body.url)
       const at = clock.now()
       const id = newId('webhookEndpoint', at.getTime())
@@ -123,18 +113,17 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowIns
       })
     },
 
-    list: ({ orgId, tenantId }, page) => db.rows(listEndpoints, { orgId, tenantId, ...keysetOf(page) }),
+    list: ({ orgId, tenantId }: Pick<Scope, 'orgId' | 'tenantId'>, page: PageAsked) =>
+      db.rows(listEndpoints, { orgId, tenantId, ...keysetOf(page) }),
 
-    get: async (scope, id) => {
-      const row = await db.row(findEndpoint, { orgId: scope.orgId, tenantId: scope.tenantId, id })
-      if (!row) throw new Failure('NOT_FOUND')
-      return row
-    },
+    /** For reading. Another tenant's endpoint is NOT_FOUND. */
+    get: ({ orgId, tenantId }: Scope, id: string) => orNotFound(db.row(findEndpoint, { orgId, tenantId, id })),
 
-    reach: async (scope, id) =>
+    /** For actions such as a test fire. Another tenant's endpoint is TENANT_FORBIDDEN. */
+    reach: async (scope: Scope, id: string) =>
       assertInReach(scope, await db.row(findEndpoint, { orgId: scope.orgId, tenantId: null, id })),
 
-    patch: async (scope, actor, id, body) => {
+    patch: async (scope: Scope, actor: Actor, id: string, body: PatchWebhook) => {
       const before = assertInReach(scope, await db.row(findEndpoint, { orgId: scope.orgId, tenantId: null, id }))
       assertOwnEnvironment(scope, before.created_environment)
       const { url, description, events, enabled } = body
@@ -144,7 +133,7 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowIns
       if (url !== undefined) await checkUrl(url)
       let more = false
       const row = await db.tx(async (tx) => {
-        const row = await tx.row(updateEndpoint, {
+        const updated = tx.row(updateEndpoint, {
           orgId: scope.orgId,
           id,
           url: url ?? null,
@@ -154,7 +143,7 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowIns
           enabled: enabled ?? null,
           at: clock.now(),
         })
-        if (!row) throw new Failure('NOT_FOUND')
+        const row = await orNotFound(updated)
         // A disabled or paused endpoint does not get its pending deliveries later.
         if (!row.enabled || row.events.length === 0) more = await cancelSome(tx, scope.orgId, id)
         await record(tx, scope, { actor, id, action: 'webhook.updated', metadata: { ...body } })
@@ -164,29 +153,31 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowIns
       return row
     },
 
-    remove: (scope, actor, id) =>
+    remove: (scope: Scope, actor: Actor, id: string) =>
       db.tx(async (tx) => {
         const row = assertInReach(scope, await tx.row(lockEndpoint, { orgId: scope.orgId, id }))
         assertOwnEnvironment(scope, row.created_environment)
-        if (!(await tx.row(deleteEndpoint, { orgId: scope.orgId, id }))) throw new Failure('NOT_FOUND')
+        await orNotFound(tx.row(deleteEndpoint, { orgId: scope.orgId, id }))
         await record(tx, scope, { actor, id, action: 'webhook.removed', metadata: auditFieldsOf(row) })
       }),
 
-    rotate: (scope, actor, id, { overlap_hours }) =>
+    rotate: (scope: Scope, actor: Actor, id: string, { overlap_hours }: RotateWebhook) =>
       db.tx(async (tx) => {
         assertInReach(scope, await tx.row(lockEndpoint, { orgId: scope.orgId, id }))
         const secret = mintSecret()
         const at = clock.now()
-        const row = await tx.row(rotateSecret, {
+        const rotated = tx.row(rotateSecret, {
           orgId: scope.orgId,
           id,
           secret: sealSecret(vault, id, secret),
           previousUntil: overlap_hours === 0 ? null : new Date(at.getTime() + overlap_hours * hourMs),
           at,
         })
-        if (!row) throw new Failure('NOT_FOUND')
+        const row = await orNotFound(rotated)
         await record(tx, scope, { actor, id, action: 'webhook.rotated', metadata: { overlap_hours } })
         return { row, secret }
       }),
   }
 }
+
+export type ManageWebhooks = ReturnType<typeof makeManageWebhooks>

@@ -9,25 +9,22 @@ import { sweepPreviousSecrets } from './store/endpoint-rows.ts'
 
 const chunk = 5_000
 
-export interface KeepDeliveries {
-  /** Removes delivered rows after 30 days, failed and canceled ones after 90. */
-  prune(): Promise<Removed>
-  /** Drops former signing secrets whose overlap is over. Returns how many were dropped. */
-  sweepSecrets(): Promise<number>
-}
-
 type Needs = { db: Db; clock: Clock; log: Log }
 
-export const makeKeepDeliveries = ({ db, clock, log }: Needs): KeepDeliveries => ({
-  prune: async () => {
+export const makeKeepDeliveries = ({ db, clock, log }: Needs) => ({
+  /** Removes delivered rows after 30 days, failed and canceled ones after 90. */
+  prune: async (): Promise<Removed> => {
     const now = clock.millis()
     const ages = { deliveredBefore: new Date(now - 30 * dayMs), before: new Date(now - 90 * dayMs) }
     const { rows, months } = await removeMonths({ db, log }, deliveryRules(ages), ages.deliveredBefore)
     const single = await inChunks(chunk, () => db.change(pruneDeliveries, { ...ages, limit: chunk }))
     return { rows: rows + single, months }
   },
+  /** Drops former signing secrets whose overlap is over. Returns how many were dropped. */
   sweepSecrets: () => {
     const params = { at: clock.now(), limit: chunk }
     return inChunks(chunk, () => db.change(sweepPreviousSecrets, params))
   },
 })
+
+export type KeepDeliveries = ReturnType<typeof makeKeepDeliveries>

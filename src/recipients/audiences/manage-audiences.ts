@@ -4,9 +4,10 @@ import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
 import { newId } from '../../platform/ground/ids.ts'
+import { assertMayChange } from '../../platform/ground/own-rows.ts'
 import type { Scope } from '../../platform/ground/scope.ts'
 import { slugOf, withFreeSlug } from '../../platform/ground/slug.ts'
-import { assertMayChange, assertMayRead, holdTenant } from './access.ts'
+import { assertMayRead, holdTenant } from './access.ts'
 import type { CreateAudience } from './shapes.ts'
 import {
   type AudienceRow,
@@ -19,18 +20,9 @@ import {
   lockAudience,
 } from './store/audience-rows.ts'
 
-export interface ManageAudiences {
-  create(scope: Scope, actor: Actor, body: CreateAudience): Promise<AudienceRow>
-  /** One row more than the page has, if there are more. */
-  list(of: Pick<Scope, 'orgId' | 'tenantId'>, page: PageAsked): Promise<AudienceRow[]>
-  get(scope: Scope, id: string): Promise<AudienceRow>
-  /** Its contacts stay. */
-  remove(scope: Scope, actor: Actor, id: string): Promise<void>
-}
-
 type Needs = { db: Db; clock: Clock; audit: Audit }
 
-export const makeManageAudiences = ({ db, clock, audit }: Needs): ManageAudiences => {
+export const makeManageAudiences = ({ db, clock, audit }: Needs) => {
   const insert = (tx: Tx, scope: Scope, { name, slug: given }: CreateAudience): Promise<AudienceRow> => {
     const { orgId, tenantId, environment } = scope
     const at = clock.now()
@@ -57,7 +49,7 @@ export const makeManageAudiences = ({ db, clock, audit }: Needs): ManageAudience
     })
 
   return {
-    create: (scope, actor, body) =>
+    create: (scope: Scope, actor: Actor, body: CreateAudience) =>
       db.tx(async (tx) => {
         const { orgId } = scope
         await holdTenant(tx, orgId, scope.tenantId)
@@ -67,14 +59,17 @@ export const makeManageAudiences = ({ db, clock, audit }: Needs): ManageAudience
         return row
       }),
 
-    list: ({ orgId, tenantId }, page) => {
+    /** One row more than the page has, if there are more. */
+    list: ({ orgId, tenantId }: Pick<Scope, 'orgId' | 'tenantId'>, page: PageAsked) => {
       const given = { orgId, ...keysetOf(page) }
       return tenantId === null ? db.rows(listAudiences, given) : db.rows(listTenantAudiences, { ...given, tenantId })
     },
 
-    get: async (scope, id) => assertMayRead(scope, await db.row(findAudience, { orgId: scope.orgId, id })),
+    get: async (scope: Scope, id: string) =>
+      assertMayRead(scope, await db.row(findAudience, { orgId: scope.orgId, id })),
 
-    remove: (scope, actor, id) =>
+    /** Its contacts stay. */
+    remove: (scope: Scope, actor: Actor, id: string) =>
       db.tx(async (tx) => {
         const { orgId } = scope
         const row = assertMayChange(scope, await tx.row(lockAudience, { orgId, id }))
@@ -83,3 +78,5 @@ export const makeManageAudiences = ({ db, clock, audit }: Needs): ManageAudience
       }),
   }
 }
+
+export type ManageAudiences = ReturnType<typeof makeManageAudiences>

@@ -4,10 +4,11 @@ import type { Db } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
 import { Failure, invalid } from '../../platform/ground/errors.ts'
+import { assertMayChange } from '../../platform/ground/own-rows.ts'
 import type { Scope } from '../../platform/ground/scope.ts'
-import { assertMayChange, assertMayRead } from './access.ts'
+import { assertMayRead } from './access.ts'
 import { contactIdOf } from './contact-fields.ts'
-import type { FindOrCreateContact, FoundContact } from './find-or-create.ts'
+import type { FindOrCreateContact } from './find-or-create.ts'
 import type { CreateContact, PatchContact } from './shapes.ts'
 import {
   type ContactRow,
@@ -20,16 +21,7 @@ import {
 } from './store/contact-rows.ts'
 
 /** With both, contacts that match both. */
-export type ContactFilters = { email?: string | undefined; phone?: string | undefined }
-
-export interface ManageContacts {
-  create(scope: Scope, actor: Actor, body: CreateContact): Promise<FoundContact>
-  list(of: Pick<Scope, 'orgId' | 'tenantId'>, filters: ContactFilters, page: PageAsked): Promise<ContactRow[]>
-  get(scope: Scope, id: string): Promise<ContactRow>
-  patch(scope: Scope, id: string, body: PatchContact): Promise<ContactRow>
-  /** Removes the contact from all its audiences too. Returns its id. */
-  remove(scope: Scope, actor: Actor, id: string): Promise<string>
-}
+type ContactFilters = { email?: string | undefined; phone?: string | undefined }
 
 /** The fields after the change. Fields that the body omits stay unchanged. */
 const fieldsAfter = (row: ContactRow, body: PatchContact) => ({
@@ -44,11 +36,11 @@ const isTaken = (error: unknown): boolean =>
 
 type Needs = { db: Db; clock: Clock; audit: Audit; findOrCreate: FindOrCreateContact }
 
-export const makeManageContacts = ({ db, clock, audit, findOrCreate }: Needs): ManageContacts => ({
-  create: ({ orgId, tenantId, environment }, actor, fields) =>
+export const makeManageContacts = ({ db, clock, audit, findOrCreate }: Needs) => ({
+  create: ({ orgId, tenantId, environment }: Scope, actor: Actor, fields: CreateContact) =>
     db.tx((tx) => findOrCreate(tx, { orgId, tenantId, environment, actor, fields })),
 
-  list: ({ orgId, tenantId }, { email, phone }, page) => {
+  list: ({ orgId, tenantId }: Pick<Scope, 'orgId' | 'tenantId'>, { email, phone }: ContactFilters, page: PageAsked) => {
     const given = { orgId, tenantId, ...keysetOf(page) }
     if (email !== undefined) {
       return db.rows(listContacts.byEmail, { ...given, email: email.trim(), phone: phone ?? null })
@@ -57,10 +49,10 @@ export const makeManageContacts = ({ db, clock, audit, findOrCreate }: Needs): M
     return tenantId === null ? db.rows(listContacts.all, given) : db.rows(listContacts.byTenant, { ...given, tenantId })
   },
 
-  get: async (scope, id) =>
+  get: async (scope: Scope, id: string) =>
     assertMayRead(scope, await db.row(findContact, { orgId: scope.orgId, id: contactIdOf(id) })),
 
-  patch: async (scope, givenId, body) => {
+  patch: async (scope: Scope, givenId: string, body: PatchContact) => {
     const { orgId } = scope
     const id = contactIdOf(givenId)
     try {
@@ -78,7 +70,8 @@ export const makeManageContacts = ({ db, clock, audit, findOrCreate }: Needs): M
     }
   },
 
-  remove: async (scope, actor, givenId) => {
+  /** Removes the contact from all its audiences too. Returns its id. */
+  remove: async (scope: Scope, actor: Actor, givenId: string) => {
     const { orgId } = scope
     const id = contactIdOf(givenId)
     await db.tx(async (tx) => {
@@ -91,3 +84,5 @@ export const makeManageContacts = ({ db, clock, audit, findOrCreate }: Needs): M
     return id
   },
 })
+
+export type ManageContacts = ReturnType<typeof makeManageContacts>

@@ -3,7 +3,8 @@ import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import type { Log } from '../../platform/ground/log.ts'
-import type { Scope } from '../../platform/ground/scope.ts'
+import { assertOwnTenant } from '../../platform/ground/own-rows.ts'
+import { assertOwnEnvironment, type Scope } from '../../platform/ground/scope.ts'
 import type { SuppressionTarget } from './shapes.ts'
 import { findByTarget, findSuppression, removeSuppression, type SuppressionRow } from './store.ts'
 
@@ -30,7 +31,7 @@ export const makeRemoveSuppression = ({ db, clock, audit, log }: Needs): RemoveS
         : // Searches the whole org, because a write to another tenant's row returns TENANT_FORBIDDEN, not NOT_FOUND.
           await tx.row(findSuppression, { orgId: scope.orgId, tenantId: null, id })
     if (!row) throw new Failure('NOT_FOUND')
-    if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
+    assertOwnTenant(scope, row.tenant_id)
     if (id !== undefined && target && (await findTarget(tx, scope, target))?.id !== row.id) {
       throw new Failure('QUERY_BODY_CONFLICT')
     }
@@ -49,9 +50,7 @@ export const makeRemoveSuppression = ({ db, clock, audit, log }: Needs): RemoveS
   const removeFound = async (tx: Tx, scope: Scope, actor: Actor, toRemove: ToRemove): Promise<SuppressionRow> => {
     const { orgId, environment } = scope
     const row = await find(tx, scope, toRemove)
-    if (environment === 'test' && row.created_environment === 'live') {
-      throw new Failure('ENVIRONMENT_ESCALATION')
-    }
+    assertOwnEnvironment(scope, row.created_environment)
     if (isProtected(row)) rejectProtected(scope, actor, row)
     if (await tx.change(removeSuppression, { orgId, id: row.id, reason: row.reason, environment, at: clock.now() }))
       return row

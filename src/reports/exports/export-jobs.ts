@@ -1,4 +1,5 @@
 /** Export jobs as their owner sees them: asking for one, following it, and the file. */
+
 import type { Readable } from 'node:stream'
 import type { Audit, UserActor } from '../../journal/audit/append.ts'
 import type { Db } from '../../platform/db/pool.ts'
@@ -7,6 +8,7 @@ import type { Keyset } from '../../platform/ground/cursor.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
 import type { Log } from '../../platform/ground/log.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
 import { dayMs } from '../../platform/ground/units.ts'
 import type { ByteRange, ObjectStore } from '../../providers/objects/object-store.ts'
 import { tooManyExports } from './export-limits.ts'
@@ -22,29 +24,17 @@ import {
 const mostPerDay = 5
 
 /** A complete file. Its content never changes, so the id of its job names it. */
-export type ExportFile = {
+type ExportFile = {
   size: number
   completedAt: Date
   /** Begins to read. The file can be gone by then. */
   open(range?: ByteRange): Promise<Readable>
 }
 
-export interface ExportJobs {
-  /** Returns the unfinished job of the org if there is one. */
-  request(orgId: string, actor: UserActor): Promise<ExportJobRow>
-  read(orgId: string, id: string): Promise<ExportJobRow>
-  list(orgId: string, page: Keyset): Promise<ExportJobRow[]>
-  file(orgId: string, id: string): Promise<ExportFile>
-}
-
 type Needs = { db: Db; clock: Clock; log: Log; audit: Audit; store: ObjectStore }
 
-export const makeExportJobs = ({ db, clock, log, audit, store }: Needs): ExportJobs => {
-  const read: ExportJobs['read'] = async (orgId, id) => {
-    const job = await db.row(findExportJob, { orgId, id })
-    if (!job) throw new Failure('NOT_FOUND')
-    return job
-  }
+export const makeExportJobs = ({ db, clock, log, audit, store }: Needs) => {
+  const read = (orgId: string, id: string): Promise<ExportJobRow> => orNotFound(db.row(findExportJob, { orgId, id }))
 
   const insert = (orgId: string, actor: UserActor): Promise<ExportJobRow | undefined> =>
     db.tx(async (tx) => {
@@ -73,7 +63,8 @@ export const makeExportJobs = ({ db, clock, log, audit, store }: Needs): ExportJ
   }
 
   return {
-    request: async (orgId, actor) => {
+    /** Returns the unfinished job of the org if there is one. */
+    request: async (orgId: string, actor: UserActor) => {
       const job = (await insert(orgId, actor)) ?? (await db.row(findUnfinishedJob, { orgId }))
       if (job) return job
       const oldest = await db.row(oldestOfNewest, { orgId, jobs: mostPerDay })
@@ -82,8 +73,8 @@ export const makeExportJobs = ({ db, clock, log, audit, store }: Needs): ExportJ
       throw tooManyExports(Math.max(1_000, wait))
     },
     read,
-    list: (orgId, page) => db.rows(listExportJobs, { orgId, ...page }),
-    file: async (orgId, id) => {
+    list: (orgId: string, page: Keyset) => db.rows(listExportJobs, { orgId, ...page }),
+    file: async (orgId: string, id: string): Promise<ExportFile> => {
       const { status, file, size_bytes: size, completed_at, expires_at } = await read(orgId, id)
       if (status === 'expired') throw new Failure('EXPORT_EXPIRED')
       if (status !== 'completed' || file === null || completed_at === null) throw new Failure('EXPORT_NOT_READY')
@@ -98,3 +89,5 @@ export const makeExportJobs = ({ db, clock, log, audit, store }: Needs): ExportJ
     },
   }
 }
+
+export type ExportJobs = ReturnType<typeof makeExportJobs>

@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/ground/clock.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import type { Bucket, Limiter } from '../../platform/limits/limiter.ts'
+import { refusedUntil } from '../../platform/limits/per-address.ts'
 
 export const tooManyExports = (waitMs: number): Failure =>
   new Failure('RATE_LIMITED', { retryAfter: waitMs / 1_000, flatMessage: 'Too many exports. Try again later.' })
@@ -10,8 +11,6 @@ export const takeOne = async (
   { limiter, clock }: { limiter: Limiter | undefined; clock: Clock },
   bucket: Bucket,
 ): Promise<void> => {
-  const taken = await limiter?.take([bucket], clock.millis())
-  if (!taken || taken.allowed) return
-  const resetAt = taken.states[taken.refusedBy]?.resetAt ?? clock.millis()
-  throw tooManyExports(resetAt - clock.millis())
+  const until = refusedUntil(await limiter?.take([bucket], clock.millis()))
+  if (until !== undefined) throw tooManyExports(until - clock.millis())
 }

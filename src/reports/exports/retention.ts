@@ -10,19 +10,12 @@ import { deleteOldJobs, expiredFiles, filesOfOrg, forgetFile, knownFiles } from 
 const chunk = 5_000
 const keptJobDays = 90
 
-export interface ExportRetention {
-  /** Returns how many files were deleted. */
-  sweep(): Promise<number>
-  /** Deletes the files of a deleted org. May run again. */
-  removeOfOrg(orgId: string): Promise<void>
-}
-
 /** `org/job/claim.ndjson`: a claim is an id, so it has a time. */
 const claimOf = (file: string): string => file.split('/').at(-1)?.split('.', 1)[0] ?? ''
 
-export const makeExportRetention = (needs: { db: Db; clock: Clock; store: ObjectStore }): ExportRetention => {
-  const { db, clock, store } = needs
+type Needs = { db: Db; clock: Clock; store: ObjectStore }
 
+export const makeExportRetention = ({ db, clock, store }: Needs) => {
   /**
    * A row forgets its file only when the file is gone, so the next run takes up what this one could not delete. Returns
    * the number of files.
@@ -60,6 +53,7 @@ export const makeExportRetention = (needs: { db: Db; clock: Clock; store: Object
   }
 
   return {
+    /** Returns how many files were deleted. */
     sweep: async () => {
       const removed = (await removeExpired()) + (await removeStray())
       await store.removeUnfinished(new Date(systemClock.millis() - dayMs))
@@ -67,7 +61,8 @@ export const makeExportRetention = (needs: { db: Db; clock: Clock; store: Object
       await inChunks(chunk, () => db.change(deleteOldJobs, { before, limit: chunk }))
       return removed
     },
-    removeOfOrg: async (orgId) => {
+    /** Deletes the files of a deleted org. May run again. */
+    removeOfOrg: async (orgId: string) => {
       await inChunks(chunk, async () => removeFiles(await db.rows(filesOfOrg, { orgId, limit: chunk })))
     },
   }

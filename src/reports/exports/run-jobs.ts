@@ -25,14 +25,6 @@ const leaseMs = 60_000
 const maxAttempts = 3
 const retryMs = 30_000
 
-export interface RunExports {
-  /** Claims at most one job. */
-  claim(): Promise<ExportJobRow[]>
-  work(job: ExportJobRow): Promise<void>
-  /** Stops the job that is being written. Another worker begins it again. */
-  interrupt(): void
-}
-
 type Needs = {
   db: Db
   clock: Clock
@@ -45,6 +37,8 @@ type Needs = {
   renewMs?: number
 }
 
+type Claimed = { orgId: string; id: string; claim: string }
+
 class InterruptedFault extends Error {}
 
 const reasonOf = (fault: ObjectStoreFault): string =>
@@ -52,12 +46,12 @@ const reasonOf = (fault: ObjectStoreFault): string =>
     ? 'The export store is full. Free some space and start another export.'
     : 'The export store could not be reached. Start another export when it is back.'
 
-export const makeRunExports = (needs: Needs): RunExports => {
+export const makeRunExports = (needs: Needs) => {
   const { db, clock, log, store, writeOrg, writeAgain, renewMs = 5_000 } = needs
   const stopping = new AbortController()
   const leaseEnd = (): Date => new Date(clock.millis() + leaseMs)
 
-  const write = async (job: ExportJobRow, claimed: { orgId: string; id: string; claim: string }): Promise<void> => {
+  const write = async (job: ExportJobRow, claimed: Claimed): Promise<void> => {
     const { orgId, id, claim } = claimed
     const file = `${orgId}/${id}/${claim}.ndjson`
     const written = { rows: 0, bytes: 0 }
@@ -94,12 +88,12 @@ export const makeRunExports = (needs: Needs): RunExports => {
     else log.info({ org_id: orgId, job_id: id, ...written, attempts: job.attempts }, 'export completed')
   }
 
-  const countRows = async (claimed: { orgId: string; id: string; claim: string }): Promise<void> => {
+  const countRows = async (claimed: Claimed): Promise<void> => {
     const counted = await db.row(countLargeTypes, { orgId: claimed.orgId })
     await db.change(setRowsExpected, { ...claimed, rows: counted?.rows ?? 0 })
   }
 
-  const end = async (job: ExportJobRow, claimed: { orgId: string; id: string; claim: string }, error: unknown) => {
+  const end = async (job: ExportJobRow, claimed: Claimed, error: unknown) => {
     if (error instanceof ObjectStoreFault) {
       await db.change(failExportJob, { ...claimed, error: reasonOf(error), at: clock.now() })
     } else if (error instanceof InterruptedFault) {
@@ -116,12 +110,13 @@ export const makeRunExports = (needs: Needs): RunExports => {
   }
 
   return {
+    /** Claims at most one job. */
     claim: async () => {
       if (stopping.signal.aborted) return []
       const job = await db.row(claimExportJob, { claim: newId('request'), now: clock.now(), until: leaseEnd() })
       return job ? [job] : []
     },
-    work: async (job) => {
+    work: async (job: ExportJobRow) => {
       const claimed = { orgId: job.org_id, id: job.id, claim: job.claim as string }
       // Its last worker was killed before it could say so.
       if (job.attempts > maxAttempts) {
@@ -136,6 +131,7 @@ export const makeRunExports = (needs: Needs): RunExports => {
         await end(job, claimed, error)
       }
     },
+    /** Stops the job that is being written. Another worker begins it again. */
     interrupt: () => stopping.abort(),
   }
 }

@@ -22,14 +22,6 @@ export type PartStatus = {
   days: PartDay[]
 }
 
-export interface Health {
-  /** Probes every part. Returns how many are down. */
-  record(): Promise<number>
-  /** Deletes probes after 30 days. */
-  sweep(): Promise<number>
-  read(): Promise<PartStatus[]>
-}
-
 /** Resolves to whether the part works. A probe that throws or takes too long means that it does not. */
 export type Probe = () => Promise<boolean>
 
@@ -44,7 +36,7 @@ const outcomeOf = async (probe: Probe): Promise<{ up: boolean; tookMs: number }>
   return { up, tookMs: Math.round(performance.now() - began) }
 }
 
-export const makeHealth = ({ db, clock, probes }: { db: Db; clock: Clock; probes: Record<string, Probe> }): Health => {
+export const makeHealth = ({ db, clock, probes }: { db: Db; clock: Clock; probes: Record<string, Probe> }) => {
   const parts = Object.keys(probes)
   let summary: { at: number; days: Promise<PartDay[]> } | undefined
 
@@ -60,6 +52,7 @@ export const makeHealth = ({ db, clock, probes }: { db: Db; clock: Clock; probes
   }
 
   return {
+    /** Probes every part. Returns how many are down. */
     record: async () => {
       const outcomes = await Promise.all(Object.values(probes).map(outcomeOf))
       await db.change(insertProbes, {
@@ -70,11 +63,12 @@ export const makeHealth = ({ db, clock, probes }: { db: Db; clock: Clock; probes
       })
       return outcomes.filter(({ up }) => !up).length
     },
+    /** Deletes probes after 30 days. */
     sweep: async () => {
       const before = new Date(clock.millis() - keptDays * dayMs)
       return inChunks(chunk, () => db.change(deleteOldProbes, { before, limit: chunk }))
     },
-    read: async () => {
+    read: async (): Promise<PartStatus[]> => {
       const since = new Date(clock.millis() - staleMs)
       const [latest, days] = await Promise.all([db.rows(latestProbes, { parts, since }), readDays()])
       return parts.map((part) => {
@@ -87,3 +81,5 @@ export const makeHealth = ({ db, clock, probes }: { db: Db; clock: Clock; probes
     },
   }
 }
+
+export type Health = ReturnType<typeof makeHealth>

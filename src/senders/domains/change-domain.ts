@@ -3,7 +3,8 @@ import type { Actor, Audit } from '../../journal/audit/append.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { Failure, invalid } from '../../platform/ground/errors.ts'
-import { assertOwnEnvironment, type Scope } from '../../platform/ground/scope.ts'
+import { assertMayChange } from '../../platform/ground/own-rows.ts'
+import type { Scope } from '../../platform/ground/scope.ts'
 import type { KeepIdentities } from './identities.ts'
 import type { Region } from './region.ts'
 import {
@@ -15,14 +16,6 @@ import {
   recordIdentity,
   shareLockTenant,
 } from './store/domain-rows.ts'
-
-/** A tenant's key may change only its own tenant's domains. A test key may not change a live domain. */
-export const assertMayChangeDomain = (scope: Scope, row: DomainRow | undefined): DomainRow => {
-  if (!row) throw new Failure('NOT_FOUND')
-  if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
-  assertOwnEnvironment(scope, row.created_environment)
-  return row
-}
 
 /** Locks the domain, checks that the caller may change it, and runs the work in one transaction. */
 export type ChangeDomain = (
@@ -43,21 +36,11 @@ export const makeChangeDomain =
   async (scope, id, work) => {
     const after = await db.tx(async (tx) => {
       const row = await tx.row(lockDomain, { orgId: scope.orgId, projectId: scope.projectId, id })
-      return work(tx, assertMayChangeDomain(scope, row), clock.now())
+      return work(tx, assertMayChange(scope, row), clock.now())
     })
     forget(scope.orgId)
     return after
   }
-
-export interface MoveDomain {
-  /**
-   * The domain must be verified again, since the records for bounces and inbound mail name the region. It keeps its DKIM
-   * key. It leaves its IP pool, which belongs to the former region.
-   */
-  toRegion(scope: Scope, actor: Actor, id: string, region: Region): Promise<DomainRow>
-  /** A null tenant opens the domain to all tenants of the org. */
-  toTenant(scope: Scope, actor: Actor, id: string, tenantId: string | null): Promise<DomainRow>
-}
 
 type MoveNeeds = {
   db: Db
@@ -69,7 +52,7 @@ type MoveNeeds = {
 
 const notUsable = 'The tenant is suspended or archived. Reactivate it or choose another one.'
 
-export const makeMoveDomain = ({ db, audit, change, identities }: MoveNeeds): MoveDomain => {
+export const makeMoveDomain = ({ db, audit, change, identities }: MoveNeeds) => {
   const entryOf = (row: DomainRow, actor: Actor, metadata: { old: string | null; new: string | null }) => ({
     orgId: row.org_id,
     actor,
@@ -79,9 +62,13 @@ export const makeMoveDomain = ({ db, audit, change, identities }: MoveNeeds): Mo
   })
 
   return {
-    toRegion: async (scope, actor, id, region) => {
+    /**
+     * The domain must be verified again, since the records for bounces and inbound mail name the region. It keeps its
+     * DKIM key. It leaves its IP pool, which belongs to the former region.
+     */
+    toRegion: async (scope: Scope, actor: Actor, id: string, region: Region) => {
       const { orgId, projectId } = scope
-      const before = assertMayChangeDomain(scope, await db.row(findDomain, { orgId, projectId, id }))
+      const before = assertMayChange(scope, await db.row(findDomain, { orgId, projectId, id }))
       if (before.region === region) return before
       // A test-mode domain never reaches a provider.
       const isKnown = before.created_environment === 'live' && identities !== undefined
@@ -110,7 +97,8 @@ export const makeMoveDomain = ({ db, audit, change, identities }: MoveNeeds): Mo
       }
     },
 
-    toTenant: (scope, actor, id, tenantId) =>
+    /** A null tenant opens the domain to all tenants of the org. */
+    toTenant: (scope: Scope, actor: Actor, id: string, tenantId: string | null) =>
       change(scope, id, async (tx, row, at) => {
         const { orgId } = scope
         if (row.tenant_id === tenantId) return row

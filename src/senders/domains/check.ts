@@ -4,8 +4,8 @@ import type { Actor, Audit } from '../../journal/audit/append.ts'
 import type { AppendEvents } from '../../journal/events/append-events.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
-import { Failure } from '../../platform/ground/errors.ts'
 import type { Log } from '../../platform/ground/log.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
 import { hourMs, minuteMs } from '../../platform/ground/units.ts'
 import { makeAnnounceDomain } from './announce-domain.ts'
 import type { CheckDns, CheckResult } from './dns.ts'
@@ -36,13 +36,6 @@ export const statusAfter = (before: DomainStatus, dkim: DkimStatus, temporaryFai
   return dkim === 'TEMPORARY_FAILURE' && temporaryFailures < maxTemporaryFailures ? 'verified' : 'unverified'
 }
 
-export interface CheckDomains {
-  /** Checks every domain that is due. */
-  run(): Promise<{ domains_checked: number; domains_verified: number; domains_unverified: number }>
-  /** Checks one domain now. If another check of it starts before this one ends, only the later result is recorded. */
-  one(orgId: string, id: string, actor: Actor): Promise<void>
-}
-
 type Needs = {
   db: Db
   clock: Clock
@@ -70,7 +63,7 @@ const transitionOf = ({ status, status_before }: RecordedCheck): Transition => {
   return status_before === 'verified' ? 'unverified' : undefined
 }
 
-export const makeCheckDomains = (needs: Needs): CheckDomains => {
+export const makeCheckDomains = (needs: Needs) => {
   const { db, clock, log, checkDns, hosts, identities, simulated, forget } = needs
   const { batch = 100, concurrency = 20 } = needs
   const announce = makeAnnounceDomain(needs)
@@ -155,6 +148,7 @@ export const makeCheckDomains = (needs: Needs): CheckDomains => {
   }
 
   return {
+    /** Checks every domain that is due. */
     run: async () => {
       const counts = { domains_checked: 0, domains_verified: 0, domains_unverified: 0 }
       // Domains that become due during the pass wait for the next one. Otherwise a pass might never end.
@@ -171,11 +165,14 @@ export const makeCheckDomains = (needs: Needs): CheckDomains => {
       }
     },
 
-    one: async (orgId, id, actor) => {
+    /** Checks one domain now. If another check of it starts before this one ends, only the later result is recorded. */
+    one: async (orgId: string, id: string, actor: Actor) => {
       const claim = randomUUID()
-      const row = await db.row(claimDomain, { orgId, id, claim, leaseUntil: new Date(clock.millis() + leaseMs) })
-      if (!row) throw new Failure('NOT_FOUND')
+      const leaseUntil = new Date(clock.millis() + leaseMs)
+      const row = await orNotFound(db.row(claimDomain, { orgId, id, claim, leaseUntil }))
       await record(row, claim, await check(row), actor)
     },
   }
 }
+
+export type CheckDomains = ReturnType<typeof makeCheckDomains>

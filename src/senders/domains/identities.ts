@@ -30,26 +30,9 @@ const asProviderFailure = (error: unknown): unknown =>
     ? new Failure(failureCodes[error.kind], { message: error.message, cause: error })
     : error
 
-export interface KeepIdentities {
-  /** Before the domain is stored. Rejects with a 502 when the provider does not take the domain. */
-  create(identity: NewIdentity): Promise<IdentityOrigin>
-  /** After a domain could not be stored. */
-  undo(identity: NewIdentity, origin: IdentityOrigin): Promise<void>
-  /** Before the domain is deleted. Rejects with a 502 when the provider keeps the identity. */
-  remove(row: DomainRow): Promise<void>
-  /** Before the domain moves to the region. Rejects with a 502 when the provider does not take the domain there. */
-  prepare(row: DomainRow, region: Region): Promise<{ identity: NewIdentity; origin: IdentityOrigin }>
-  /** After the domain left its region. Nothing uses an identity that the provider keeps, so that is only logged. */
-  release(row: DomainRow): Promise<void>
-  /** In the transaction that deletes or moves the domain: another domain with the same identity takes it over. */
-  inherit(tx: Tx, row: DomainRow): Promise<void>
-  /** Combines the result of a DNS check with what the provider says about the domain. */
-  check(row: DomainRow, dns: CheckResult): Promise<CheckResult>
-}
-
 type Needs = { identities: DomainIdentities; db: Db; vault: Vault; log: Log }
 
-export const makeKeepIdentities = ({ identities, db, vault, log }: Needs): KeepIdentities => {
+export const makeKeepIdentities = ({ identities, db, vault, log }: Needs) => {
   const identityOf = async (row: DomainRow): Promise<NewIdentity> => {
     const found = await db.row(findDkimKey, { orgId: row.org_id, id: row.id })
     if (!found?.dkim_private_key) throw new Error(`domain ${row.id} has no DKIM key`)
@@ -95,7 +78,7 @@ export const makeKeepIdentities = ({ identities, db, vault, log }: Needs): KeepI
     return { ...dns, dkim: state.dkim }
   }
 
-  const create: KeepIdentities['create'] = async (identity) => {
+  const create = async (identity: NewIdentity): Promise<IdentityOrigin> => {
     try {
       return originOf(await identities.create(identity))
     } catch (error) {
@@ -114,21 +97,26 @@ export const makeKeepIdentities = ({ identities, db, vault, log }: Needs): KeepI
   }
 
   return {
+    /** Before the domain is stored. Rejects with a 502 when the provider does not take the domain. */
     create,
 
-    prepare: async (row, region) => {
+    /** Before the domain moves to the region. Rejects with a 502 when the provider does not take the domain there. */
+    prepare: async (row: DomainRow, region: Region) => {
       const identity = { ...(await identityOf(row)), region }
       return { identity, origin: await create(identity) }
     },
 
-    release: (row) => removeUnused(row).catch((error) => notRemoved(error, row.name)),
+    /** After the domain left its region. Nothing uses an identity that the provider keeps, so that is only logged. */
+    release: (row: DomainRow) => removeUnused(row).catch((error) => notRemoved(error, row.name)),
 
-    undo: async (identity, origin) => {
+    /** After a domain could not be stored. */
+    undo: async (identity: NewIdentity, origin: IdentityOrigin) => {
       if (origin !== 'created') return
       await identities.remove(identity).catch((error) => notRemoved(error, identity.name))
     },
 
-    remove: async (row) => {
+    /** Before the domain is deleted. Rejects with a 502 when the provider keeps the identity. */
+    remove: async (row: DomainRow) => {
       try {
         await removeUnused(row)
       } catch (error) {
@@ -137,11 +125,13 @@ export const makeKeepIdentities = ({ identities, db, vault, log }: Needs): KeepI
       }
     },
 
-    inherit: async (tx, row) => {
+    /** In the transaction that deletes or moves the domain: another domain with the same identity takes it over. */
+    inherit: async (tx: Tx, row: DomainRow) => {
       if (row.identity === 'created') await tx.change(inheritIdentity, { name: row.name, region: row.region })
     },
 
-    check: async (row, dns) => {
+    /** Combines the result of a DNS check with what the provider says about the domain. */
+    check: async (row: DomainRow, dns: CheckResult): Promise<CheckResult> => {
       // Until the owner has published the record there is nothing to ask. A test-mode domain never reaches a provider.
       if (dns.dkim !== 'SUCCESS' || row.created_environment !== 'live') return dns
       try {
@@ -155,3 +145,5 @@ export const makeKeepIdentities = ({ identities, db, vault, log }: Needs): KeepI
     },
   }
 }
+
+export type KeepIdentities = ReturnType<typeof makeKeepIdentities>

@@ -10,6 +10,7 @@ import type { Clock } from '../../platform/ground/clock.ts'
 import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
 import type { Scope } from '../../platform/ground/scope.ts'
 import type { CreateIpPool, PatchIpPool } from './ip-pool-shapes.ts'
 import {
@@ -24,14 +25,6 @@ import {
   lockPoolNames,
   updateIpPool,
 } from './store/ip-pool-rows.ts'
-
-export interface ManageIpPools {
-  create(scope: Scope, actor: Actor, body: CreateIpPool): Promise<IpPoolRow>
-  list(of: Pick<Scope, 'orgId' | 'projectId'>, page: PageAsked): Promise<IpPoolRow[]>
-  get(scope: Scope, id: string): Promise<IpPoolRow>
-  patch(scope: Scope, actor: Actor, id: string, body: PatchIpPool): Promise<IpPoolRow>
-  remove(scope: Scope, actor: Actor, id: string): Promise<void>
-}
 
 type Needs = {
   db: Db
@@ -54,7 +47,7 @@ type AuditedChange = {
   metadata: object
 }
 
-export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs): ManageIpPools => {
+export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs) => {
   const newIps = (count: number): Ip[] =>
     Array.from({ length: count }, () =>
       simulated ? { address: simulatedAddress(), status: 'active' } : { address: null, status: 'provisioning' },
@@ -73,11 +66,8 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
     }
   }
 
-  const get = async (scope: Scope, id: string): Promise<IpPoolRow> => {
-    const row = await db.row(findIpPool, { orgId: scope.orgId, projectId: scope.projectId, id })
-    if (!row) throw new Failure('NOT_FOUND')
-    return row
-  }
+  const get = ({ orgId, projectId }: Scope, id: string): Promise<IpPoolRow> =>
+    orNotFound(db.row(findIpPool, { orgId, projectId, id }))
 
   const auditChange = (tx: Tx, { scope, actor, action, id, metadata }: AuditedChange) =>
     audit(tx, {
@@ -90,9 +80,10 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
     })
 
   return {
-    list: ({ orgId, projectId }, page) => db.rows(listIpPools, { orgId, projectId, ...keysetOf(page) }),
+    list: ({ orgId, projectId }: Pick<Scope, 'orgId' | 'projectId'>, page: PageAsked) =>
+      db.rows(listIpPools, { orgId, projectId, ...keysetOf(page) }),
 
-    create: (scope, actor, body) =>
+    create: (scope: Scope, actor: Actor, body: CreateIpPool) =>
       db.tx(async (tx) => {
         await assertWithinLimit(tx, scope.orgId, body.ip_count)
         await tx.row(lockPoolNames, { region: body.region })
@@ -114,13 +105,12 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
 
     get,
 
-    patch: async (scope, actor, id, body) => {
+    patch: async (scope: Scope, actor: Actor, id: string, body: PatchIpPool) => {
       if (Object.keys(body).length === 0) return get(scope, id)
       await db.tx(async (tx) => {
         // Every caller locks the org before the pool, so that two of them cannot deadlock.
         await tx.row(lockOrg, { orgId: scope.orgId })
-        const before = await tx.row(lockIpPool, { orgId: scope.orgId, id })
-        if (!before) throw new Failure('NOT_FOUND')
+        const before = await orNotFound(tx.row(lockIpPool, { orgId: scope.orgId, id }))
         const { name = null, paused = null, ip_count: count = before.ip_count } = body
         await assertWithinLimit(tx, scope.orgId, count - before.ip_count)
         if (name !== null) await tx.row(lockPoolNames, { region: before.region })
@@ -133,11 +123,10 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
       return get(scope, id)
     },
 
-    remove: async (scope, actor, id) => {
+    remove: async (scope: Scope, actor: Actor, id: string) => {
       try {
         await db.tx(async (tx) => {
-          const deleted = await tx.row(deleteIpPool, { orgId: scope.orgId, id })
-          if (!deleted) throw new Failure('NOT_FOUND')
+          const deleted = await orNotFound(tx.row(deleteIpPool, { orgId: scope.orgId, id }))
           await auditChange(tx, { scope, actor, action: 'removed', id, metadata: deleted })
         })
       } catch (error) {
@@ -147,3 +136,5 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
     },
   }
 }
+
+export type ManageIpPools = ReturnType<typeof makeManageIpPools>

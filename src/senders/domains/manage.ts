@@ -6,13 +6,17 @@ import type { AppendEvents } from '../../journal/events/append-events.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import type { Vault } from '../../platform/ground/crypto.ts'
+import type { Position } from '../../platform/ground/cursor.ts'
 import { Failure, invalid } from '../../platform/ground/errors.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
+import { assertMayChange } from '../../platform/ground/own-rows.ts'
 import type { Scope } from '../../platform/ground/scope.ts'
 import { minuteMs } from '../../platform/ground/units.ts'
 import type { Limiter } from '../../platform/limits/limiter.ts'
+import { refusedUntil } from '../../platform/limits/per-address.ts'
 import { makeAddDomain } from './add-domain.ts'
 import { makeAnnounceDomain } from './announce-domain.ts'
-import { assertMayChangeDomain, makeChangeDomain, makeMoveDomain } from './change-domain.ts'
+import { makeChangeDomain, makeMoveDomain } from './change-domain.ts'
 import type { CheckDomains } from './check.ts'
 import type { DkimKey } from './dkim-key.ts'
 import type { KeepIdentities } from './identities.ts'
@@ -34,26 +38,10 @@ import { warmupCap, warmupEnd } from './warmup.ts'
 /** A domain at one instant. `sentToday` is 0 unless the domain is in warmup. */
 export type DomainView = { row: DomainRow; sentToday: number; at: Date }
 
-export type NewWarmup = {
+type NewWarmup = {
   days: number
   /** Refuses a domain that is not verified. */
   verifiedOnly?: boolean
-}
-
-type Position = { createdAt: string; id: string } | undefined
-
-export interface ManageDomains {
-  create(scope: Scope, actor: Actor, body: CreateDomain): Promise<DomainView>
-  /** Returns at most `limit` domains, the newest first. */
-  list(scope: Scope, after: Position, limit: number): Promise<DomainView[]>
-  get(scope: Scope, id: string): Promise<DomainView>
-  verify(scope: Scope, actor: Actor, id: string): Promise<DomainView>
-  patch(scope: Scope, id: string, body: PatchDomain): Promise<DomainView>
-  remove(scope: Scope, actor: Actor, id: string): Promise<void>
-  changeRegion(scope: Scope, actor: Actor, id: string, region: Region): Promise<DomainView>
-  bindTenant(scope: Scope, actor: Actor, id: string, tenantId: string | null): Promise<DomainView>
-  startWarmup(scope: Scope, actor: Actor, id: string, warmup: NewWarmup): Promise<DomainView>
-  endWarmup(scope: Scope, id: string): Promise<DomainView>
 }
 
 type Needs = {
@@ -88,7 +76,7 @@ const assertAssignable = async (tx: Tx, row: DomainRow, poolId: string): Promise
   }
 }
 
-export const makeManageDomains = (needs: Needs): ManageDomains => {
+export const makeManageDomains = (needs: Needs) => {
   const { db, clock, audit, appendEvents, check, limiter, vault, newKey, serviceDomain, identities, forget } = needs
   const addDomain = makeAddDomain({ db, clock, audit, vault, newKey, serviceDomain, identities })
   const announce = makeAnnounceDomain({ audit, appendEvents })
@@ -110,44 +98,41 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
   const limitChecks = async (orgId: string, id: string): Promise<void> => {
     const now = clock.millis()
     const bucket = { name: `{${orgId}}:domain_check:${id}`, limit: checksPerMinute, windowMs: minuteMs }
-    const taken = await limiter?.take([bucket], now)
-    if (!taken || taken.allowed) return
+    const until = refusedUntil(await limiter?.take([bucket], now))
+    if (until === undefined) return
     throw new Failure('RATE_LIMITED', {
       message: `You can check a domain at most ${checksPerMinute} times a minute.`,
-      retryAfter: ((taken.states[0]?.resetAt ?? now) - now) / 1000,
+      retryAfter: (until - now) / 1000,
     })
   }
 
   return {
-    create: async (scope, actor, body) => {
+    create: async (scope: Scope, actor: Actor, body: CreateDomain) => {
       const row = await addDomain(scope, actor, body)
       forget(scope.orgId)
       return viewOf(row)
     },
 
-    list: async (scope, after, limit) => {
-      const { orgId, tenantId, projectId } = scope
+    /** Returns at most `limit` domains, the newest first. */
+    list: async ({ orgId, tenantId, projectId }: Scope, after: Position | undefined, limit: number) => {
       const page = { afterAt: after?.createdAt ?? null, afterId: after?.id ?? null, limit }
-      const rows = await db.rows(listDomains, { orgId, tenantId, projectId, ...page })
-      return viewsOf(scope.orgId, rows)
+      return viewsOf(orgId, await db.rows(listDomains, { orgId, tenantId, projectId, ...page }))
     },
 
-    get: async (scope, id) => {
+    get: async (scope: Scope, id: string) => {
       const row = await find(scope, id)
       if (!row || (scope.tenantId !== null && row.tenant_id !== scope.tenantId)) throw new Failure('NOT_FOUND')
       return viewOf(row)
     },
 
-    verify: async (scope, actor, id) => {
-      assertMayChangeDomain(scope, await find(scope, id))
+    verify: async (scope: Scope, actor: Actor, id: string) => {
+      assertMayChange(scope, await find(scope, id))
       await limitChecks(scope.orgId, id)
       await check.one(scope.orgId, id, actor)
-      const row = await find(scope, id)
-      if (!row) throw new Failure('NOT_FOUND')
-      return viewOf(row)
+      return viewOf(await orNotFound(find(scope, id)))
     },
 
-    patch: async (scope, id, body) => {
+    patch: async (scope: Scope, id: string, body: PatchDomain) => {
       const row = await change(scope, id, async (tx, before, at) => {
         const { ip_pool_id: poolId = null, inbound = null } = body
         const setPool = body.ip_pool_id !== undefined
@@ -158,8 +143,8 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
       return viewOf(row)
     },
 
-    remove: async (scope, actor, id) => {
-      await identities?.remove(assertMayChangeDomain(scope, await find(scope, id)))
+    remove: async (scope: Scope, actor: Actor, id: string) => {
+      await identities?.remove(assertMayChange(scope, await find(scope, id)))
       await change(scope, id, async (tx, row, at) => {
         await tx.row(deleteDomain, { orgId: scope.orgId, id })
         await identities?.inherit(tx, row)
@@ -174,11 +159,13 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
       })
     },
 
-    changeRegion: async (scope, actor, id, region) => viewOf(await move.toRegion(scope, actor, id, region)),
+    changeRegion: async (scope: Scope, actor: Actor, id: string, region: Region) =>
+      viewOf(await move.toRegion(scope, actor, id, region)),
 
-    bindTenant: async (scope, actor, id, tenantId) => viewOf(await move.toTenant(scope, actor, id, tenantId)),
+    bindTenant: async (scope: Scope, actor: Actor, id: string, tenantId: string | null) =>
+      viewOf(await move.toTenant(scope, actor, id, tenantId)),
 
-    startWarmup: async (scope, actor, id, { days, verifiedOnly = false }) => {
+    startWarmup: async (scope: Scope, actor: Actor, id: string, { days, verifiedOnly = false }: NewWarmup) => {
       const row = await change(scope, id, async (tx, before, at) => {
         if (verifiedOnly && before.status !== 'verified') throw new Failure('DOMAIN_NOT_VERIFIED')
         const endsAt = warmupEnd({ startedAt: at, days })
@@ -197,7 +184,7 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
       return viewOf(row)
     },
 
-    endWarmup: async (scope, id) => {
+    endWarmup: async (scope: Scope, id: string) => {
       const row = await change(scope, id, async (tx, before, at) =>
         before.warmup_days === null ? before : ((await tx.row(endWarmup, { orgId: scope.orgId, id, at })) as DomainRow),
       )
@@ -205,3 +192,5 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
     },
   }
 }
+
+export type ManageDomains = ReturnType<typeof makeManageDomains>

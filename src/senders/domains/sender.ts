@@ -31,15 +31,6 @@ export type Sender = DomainSender | { kind: 'sandbox'; name: string }
 
 export type SendingCaller = Scope & { allowedDomainIds: readonly string[] | null }
 
-export interface Senders {
-  /** The sender of a live email. Throws the first check that fails, in this order: key, tenant, verification, pool. */
-  resolve(caller: SendingCaller, domainName: string): MaybePromise<Sender>
-  /** A test email may use any domain that the key's own restrictions allow. */
-  assertTestAllowed(caller: SendingCaller, domainName: string): Promise<void>
-  forgetOrg(orgId: string): void
-  forgetAll(): void
-}
-
 type Needs = {
   db: Db
   trusted: () => boolean
@@ -70,7 +61,7 @@ const highestRanked = (caller: Scope, candidates: Candidate[]): Candidate | unde
 
 const canReceiveBounces = ({ RETURN_PATH, SPF }: RecordStatuses): boolean => RETURN_PATH === 'found' && SPF === 'found'
 
-export const makeSenders = ({ db, trusted, serviceDomain, ownReturnPaths, open }: Needs): Senders => {
+export const makeSenders = ({ db, trusted, serviceDomain, ownReturnPaths, open }: Needs) => {
   const copies = makeShortCache<Known>({ trusted })
   const sandboxes = `.sandbox.${serviceDomain.toLowerCase()}`
 
@@ -138,12 +129,14 @@ export const makeSenders = ({ db, trusted, serviceDomain, ownReturnPaths, open }
   }
 
   return {
-    resolve: (caller, domainName) => {
+    /** The sender of a live email. Throws the first check that fails, in this order: key, tenant, verification, pool. */
+    resolve: (caller: SendingCaller, domainName: string): MaybePromise<Sender> => {
       const name = lookupName(domainName)
       return andThen(find(caller.orgId, name), (known) => chooseSender(caller, name, known))
     },
 
-    assertTestAllowed: async (caller, domainName) => {
+    /** A test email may use any domain that the key's own restrictions allow. */
+    assertTestAllowed: async (caller: SendingCaller, domainName: string) => {
       // An unrestricted key needs no lookup.
       if (caller.allowedDomainIds === null && caller.projectId === null) return
       allowedRows(caller, await find(caller.orgId, lookupName(domainName)), 'rows')
@@ -153,3 +146,5 @@ export const makeSenders = ({ db, trusted, serviceDomain, ownReturnPaths, open }
     forgetAll: copies.clear,
   }
 }
+
+export type Senders = ReturnType<typeof makeSenders>

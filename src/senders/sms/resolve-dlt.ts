@@ -9,19 +9,16 @@ import { type DltTemplateRow, findDltTemplate } from './store/sender-lookups.ts'
 
 export type DltIds = { entityId: string; templateId: string; content: string }
 
-export interface ResolveDlt {
-  /** Throws the error that explains why the template cannot be used. */
-  (caller: Pick<Scope, 'orgId' | 'environment'>, id: string | null): MaybePromise<DltIds>
-  forgetOrg(orgId: string): void
-  forgetAll(): void
-}
-
 type Needs = { db: Db; trusted: () => boolean }
 
-export const makeResolveDlt = ({ db, trusted }: Needs): ResolveDlt => {
+export const makeResolveDlt = ({ db, trusted }: Needs) => {
   const rows = makeShortCache<{ row: DltTemplateRow | undefined }>({ trusted })
 
-  const resolve = ({ orgId, environment }: Pick<Scope, 'orgId' | 'environment'>, id: string | null) => {
+  /** Throws the error that explains why the template cannot be used. */
+  const resolve = (
+    { orgId, environment }: Pick<Scope, 'orgId' | 'environment'>,
+    id: string | null,
+  ): MaybePromise<DltIds> => {
     if (id === null) throw new Failure('DLT_TEMPLATE_REQUIRED')
     if (!isId('dltTemplate', id)) throw new Failure('DLT_TEMPLATE_NOT_FOUND')
     const found = rows.through(`${orgId} ${id}`, orgId, async () => ({
@@ -37,3 +34,5 @@ export const makeResolveDlt = ({ db, trusted }: Needs): ResolveDlt => {
   }
   return Object.assign(resolve, { forgetOrg: rows.forgetOrg, forgetAll: rows.clear })
 }
+
+export type ResolveDlt = ReturnType<typeof makeResolveDlt>

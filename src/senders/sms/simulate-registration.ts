@@ -18,13 +18,6 @@ export type SimulatedReport = {
   reason: string | null
 }
 
-export interface SimulateRegistration {
-  /** Whether the id is one of a sender, or the whole registry. */
-  accepts(id: string): boolean
-  /** False when the row does not exist. */
-  set(report: SimulatedReport): Promise<boolean>
-}
-
 const existing = [
   ['brand', brandStatements.exists],
   ['campaign', campaignStatements.exists],
@@ -40,18 +33,22 @@ export const setSimulated = async (
   else await db.change(writeSimulated, { id, status, missingFields, reason, at: clock.now() })
 }
 
-export const makeSimulateRegistration = ({ db, clock }: { db: Db; clock: Clock }): SimulateRegistration => {
+export const makeSimulateRegistration = ({ db, clock }: { db: Db; clock: Clock }) => {
   const statementOf = (id: string) => existing.find(([kind]) => isId(kind, id))?.[1]
   const exists = async (id: string): Promise<boolean> => {
     const find = statementOf(id)
     return id === wholeRegistry || (find !== undefined && (await db.row(find, { id })) !== undefined)
   }
   return {
-    accepts: (id) => id === wholeRegistry || statementOf(id) !== undefined,
-    set: async (report) => {
+    /** Whether the id is one of a sender, or the whole registry. */
+    accepts: (id: string) => id === wholeRegistry || statementOf(id) !== undefined,
+    /** False when the row does not exist. */
+    set: async (report: SimulatedReport) => {
       if (!(await exists(report.id))) return false
       await setSimulated({ db, clock }, report)
       return true
     },
   }
 }
+
+export type SimulateRegistration = ReturnType<typeof makeSimulateRegistration>

@@ -25,19 +25,6 @@ export type SmsSender = { from: string; messageType: MessageType }
 
 type SmsCaller = Pick<Scope, 'orgId' | 'tenantId'>
 
-export interface SmsSenders {
-  /** The sender of a live message. */
-  resolve(caller: SmsCaller, from: string): MaybePromise<SmsSender>
-  /** Throws unless the pool has a member that live messages can be sent from. */
-  assertPool(caller: SmsCaller, slug: string): Promise<void>
-  /** The member of the pool that this recipient keeps. */
-  chooseFromPool(caller: SmsCaller, slug: string, recipient: string): Promise<SmsSender>
-  /** A simulated message may be sent from any pool, also one without a usable member. Undefined without a pool. */
-  chooseForTest(caller: SmsCaller, slug: string, recipient: string): Promise<SmsSender | undefined>
-  forgetOrg(orgId: string): void
-  forgetAll(): void
-}
-
 const promotionalUseCases: ReadonlySet<string> = new Set(['marketing', 'mixed', 'low_volume'])
 
 /** Messages of a registered campaign take their type from its use case. All others are transactional. */
@@ -57,7 +44,7 @@ type Pool = { id: string; members: SmsSenderRow[] }
 
 type Needs = { db: Db; clock: Clock; trusted: () => boolean }
 
-export const makeSmsSenders = ({ db, clock, trusted }: Needs): SmsSenders => {
+export const makeSmsSenders = ({ db, clock, trusted }: Needs) => {
   const rows = makeShortCache<{ row: SmsSenderRow | undefined }>({ trusted })
   const pools = makeShortCache<{ pool: Pool | undefined }>({ trusted })
 
@@ -109,7 +96,8 @@ export const makeSmsSenders = ({ db, clock, trusted }: Needs): SmsSenders => {
   }
 
   return {
-    resolve: (caller, from) => {
+    /** The sender of a live message. */
+    resolve: (caller: SmsCaller, from: string): MaybePromise<SmsSender> => {
       if (!isE164(from) && !isSenderId(from)) throw new Failure('SENDER_NOT_REGISTERED')
       return andThen(find(caller.orgId, from), ({ row }) => {
         if (!row || !isOpenTo(caller, row)) throw new Failure('SENDER_NOT_REGISTERED')
@@ -118,13 +106,17 @@ export const makeSmsSenders = ({ db, clock, trusted }: Needs): SmsSenders => {
       })
     },
 
-    assertPool: async (caller, slug) => {
+    /** Throws unless the pool has a member that live messages can be sent from. */
+    assertPool: async (caller: SmsCaller, slug: string) => {
       await usablePool(caller, slug)
     },
 
-    chooseFromPool: async (caller, slug, recipient) => choose(caller, await usablePool(caller, slug), recipient),
+    /** The member of the pool that this recipient keeps. */
+    chooseFromPool: async (caller: SmsCaller, slug: string, recipient: string) =>
+      choose(caller, await usablePool(caller, slug), recipient),
 
-    chooseForTest: async (caller, slug, recipient) => {
+    /** A simulated message may be sent from any pool, also one without a usable member. Undefined without a pool. */
+    chooseForTest: async (caller: SmsCaller, slug: string, recipient: string): Promise<SmsSender | undefined> => {
       const { pool } = await findPool(caller, slug)
       if (!pool) return undefined
       const usable = pool.members.filter(({ e164, sender_id }) => e164 !== null || sender_id !== null)
@@ -136,7 +128,7 @@ export const makeSmsSenders = ({ db, clock, trusted }: Needs): SmsSenders => {
       return senderOf(usable.find(({ id }) => id === kept?.phone_number_id) ?? first)
     },
 
-    forgetOrg: (orgId) => {
+    forgetOrg: (orgId: string) => {
       rows.forgetOrg(orgId)
       pools.forgetOrg(orgId)
     },
@@ -146,3 +138,5 @@ export const makeSmsSenders = ({ db, clock, trusted }: Needs): SmsSenders => {
     },
   }
 }
+
+export type SmsSenders = ReturnType<typeof makeSmsSenders>

@@ -2,10 +2,11 @@
 import type { Actor, Audit } from '../../../journal/audit/append.ts'
 import type { Db, Tx } from '../../../platform/db/pool.ts'
 import type { Clock } from '../../../platform/ground/clock.ts'
-import { Failure } from '../../../platform/ground/errors.ts'
+import { orNotFound } from '../../../platform/ground/or-not-found.ts'
 import { makeOrgTurns } from '../../../platform/ground/org-turns.ts'
+import { assertMayChange } from '../../../platform/ground/own-rows.ts'
 import type { Scope } from '../../../platform/ground/scope.ts'
-import { assertMayChange, holdTenant } from '../access.ts'
+import { holdTenant } from '../access.ts'
 import type { ImportReport } from '../shapes.ts'
 import { findAudience, lockAudience } from '../store/audience-rows.ts'
 import { linkContacts } from '../store/member-rows.ts'
@@ -18,17 +19,20 @@ export const maxCsvBytes = 10 * 1_048_576
 export type ImportCsv = (scope: Scope, actor: Actor, audienceId: string, bytes: Buffer) => Promise<ImportReport>
 
 /** What an import did, from the contacts of its rows and those that became members. */
-const reportOf = (file: CsvFile, ids: string[], created: Set<string>, linked: Set<string>): ImportReport => {
-  const skipped = file.errors.length
-  const newContacts = created.size
+const reportOf = (
+  { rows, errors }: CsvFile,
+  ids: string[],
+  created: Set<string>,
+  linked: Set<string>,
+): ImportReport => {
   const newMembers = [...linked].filter((id) => !created.has(id)).length
   return {
-    rows: file.rows,
-    created: newContacts,
+    rows,
+    created: created.size,
     linked: newMembers,
-    already_members: ids.length - newContacts - newMembers,
-    skipped,
-    errors: file.errors,
+    already_members: ids.length - created.size - newMembers,
+    skipped: errors.length,
+    errors,
   }
 }
 
@@ -46,7 +50,7 @@ export const makeImportCsv = ({ db, clock, audit }: Needs): ImportCsv => {
     // Another request deleted a contact after it was matched. The import starts again.
     if (ids.length < loaded.ids.length) throw new ContactsChangedFault()
     // Contacts are locked before the audience, as in a deletion of a contact, so that the two cannot deadlock.
-    if (!(await tx.row(lockAudience, { orgId, id: audienceId }))) throw new Failure('NOT_FOUND')
+    await orNotFound(tx.row(lockAudience, { orgId, id: audienceId }))
     const contactIds = [...new Set(ids)]
     const linked = await tx.rows(linkContacts, { orgId, audienceId, contactIds, at })
     return reportOf(file, ids, loaded.created, new Set(linked.map(({ contact_id }) => contact_id)))

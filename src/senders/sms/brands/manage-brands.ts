@@ -1,9 +1,11 @@
 /** Adds, corrects and removes brands. */
+
 import type { Actor } from '../../../journal/audit/append.ts'
 import { foreignKeyViolation } from '../../../platform/db/faults.ts'
 import type { Db } from '../../../platform/db/pool.ts'
 import type { Clock } from '../../../platform/ground/clock.ts'
 import { Failure } from '../../../platform/ground/errors.ts'
+import { orNotFound } from '../../../platform/ground/or-not-found.ts'
 import type { Scope } from '../../../platform/ground/scope.ts'
 import { claimedId, type IdempotencyClaim } from '../../../platform/idempotency/claims.ts'
 import type { SmsRegistries } from '../../../providers/registry/open-sms-registry.ts'
@@ -73,8 +75,7 @@ export const makeCorrectBrand = (needs: Needs): CorrectBrand => {
   const { db, clock, announce, registries, spend } = needs
 
   const assertMayCorrect = async (scope: Scope, id: string): Promise<void> => {
-    const row = await db.row(brandStatements.find, { orgId: scope.orgId, id })
-    if (!row) throw new Failure('NOT_FOUND')
+    const row = await orNotFound(db.row(brandStatements.find, { orgId: scope.orgId, id }))
     assertOwnRow(scope, row)
     if (scope.environment === 'test' && row.environment === 'live') throw new Failure('BRAND_IS_LIVE_MODE')
     // A brand that the registry has needs it again for the correction.
@@ -84,8 +85,8 @@ export const makeCorrectBrand = (needs: Needs): CorrectBrand => {
   const store = (scope: Scope, actor: Actor, id: string, body: PatchBrand): Promise<BrandRow> =>
     db.tx(async (tx) => {
       const { orgId } = scope
-      const row = await tx.row(updateBrandFields, { orgId, id, fields: JSON.stringify(body), at: clock.now() })
-      if (!row) throw new Failure('NOT_FOUND')
+      const changes = { orgId, id, fields: JSON.stringify(body), at: clock.now() }
+      const row = await orNotFound(tx.row(updateBrandFields, changes))
       await announce.record(tx, actor, 'brand.updated', brandSubject(row), { fields: Object.keys(body).sort() })
       return row
     })
@@ -101,9 +102,8 @@ export const makeCorrectBrand = (needs: Needs): CorrectBrand => {
     if (!submission) return { row, resubmit: 'not_submittable' }
     const { status: providerStatus, missing } = submission
     const { orgId } = scope
-    const corrected = await db.row(recordCorrection, { orgId, id, providerStatus, missing, at: clock.now() })
-    if (!corrected) throw new Failure('NOT_FOUND')
-    return { row: corrected, resubmit: 'pushed' }
+    const correction = { orgId, id, providerStatus, missing, at: clock.now() }
+    return { row: await orNotFound(db.row(recordCorrection, correction)), resubmit: 'pushed' }
   }
 }
 
@@ -116,8 +116,7 @@ export const makeRemoveBrand =
     await unregister(registries, row)
     try {
       await db.tx(async (tx) => {
-        const removed = await tx.row(brandStatements.delete, key)
-        if (!removed) throw new Failure('NOT_FOUND')
+        const removed = await orNotFound(tx.row(brandStatements.delete, key))
         await announce.change(tx, actor, 'removed', { ...brandSubject(removed), reason: null })
       })
     } catch (error) {

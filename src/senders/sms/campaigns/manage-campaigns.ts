@@ -1,10 +1,12 @@
 /** Adds and removes campaigns. */
+
 import type { Actor } from '../../../journal/audit/append.ts'
 import { foreignKeyViolation } from '../../../platform/db/faults.ts'
 import type { Db } from '../../../platform/db/pool.ts'
 import type { Clock } from '../../../platform/ground/clock.ts'
 import { Failure } from '../../../platform/ground/errors.ts'
 import { isId } from '../../../platform/ground/ids.ts'
+import { orNotFound } from '../../../platform/ground/or-not-found.ts'
 import type { Scope } from '../../../platform/ground/scope.ts'
 import { claimedId, type IdempotencyClaim } from '../../../platform/idempotency/claims.ts'
 import type { SmsRegistries } from '../../../providers/registry/open-sms-registry.ts'
@@ -91,8 +93,7 @@ export const makeRemoveCampaign =
     const { orgId } = scope
     await unregister(registries, await findChangeable(db, campaignStatements.find, scope, id))
     await db.tx(async (tx) => {
-      const removed = await tx.row(campaignStatements.delete, { orgId, id })
-      if (!removed) throw new Failure('NOT_FOUND')
+      const removed = await orNotFound(tx.row(campaignStatements.delete, { orgId, id }))
       const reason = 'The campaign was deleted.'
       const numbers = await tx.rows(unverifyNumbersOf, { orgId, campaignId: id, reason, at: clock.now() })
       await announce.change(tx, actor, 'removed', { ...campaignSubject(removed), reason: null })

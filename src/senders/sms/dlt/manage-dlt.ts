@@ -8,6 +8,7 @@ import type { Clock } from '../../../platform/ground/clock.ts'
 import { type Keyset, keysetOf, type PageAsked } from '../../../platform/ground/cursor.ts'
 import { Failure, invalid } from '../../../platform/ground/errors.ts'
 import { type IdKind, newId } from '../../../platform/ground/ids.ts'
+import { orNotFound } from '../../../platform/ground/or-not-found.ts'
 import { assertOwnEnvironment, type Environment, type Scope } from '../../../platform/ground/scope.ts'
 import { deleteSimulated } from '../../../providers/registry/store.ts'
 import {
@@ -28,12 +29,6 @@ export interface ManageDltRows<Body, Row> {
   list(orgId: string, page: PageAsked): Promise<Row[]>
   get(scope: Scope, id: string): Promise<Row>
   remove(scope: Scope, actor: Actor, id: string): Promise<void>
-}
-
-export type ManageDlt = {
-  entities: ManageDltRows<CreateDltEntity, DltEntityRow>
-  headers: ManageDltRows<CreateDltHeader, DltHeaderRow>
-  templates: ManageDltRows<CreateDltTemplate, DltTemplate>
 }
 
 type Kept = { id: string; environment: Environment }
@@ -130,18 +125,13 @@ const makeManageRows = <Body, Row extends Kept>(
 
     list: (orgId, page) => db.rows(statements.list, { orgId, ...keysetOf(page) }),
 
-    get: async ({ orgId }, id) => {
-      const row = await db.row(statements.find, { orgId, id })
-      if (!row) throw new Failure('NOT_FOUND')
-      return row
-    },
+    get: ({ orgId }, id) => orNotFound(db.row(statements.find, { orgId, id })),
 
     remove: async (scope, actor, id) => {
       const one = { orgId: scope.orgId, id }
       try {
         await db.tx(async (tx) => {
-          const row = await tx.row(statements.lock, one)
-          if (!row) throw new Failure('NOT_FOUND')
+          const row = await orNotFound(tx.row(statements.lock, one))
           assertOwnEnvironment(scope, row.environment)
           await assertUnused?.(tx, one)
           await tx.change(statements.remove, one)
@@ -157,8 +147,10 @@ const makeManageRows = <Body, Row extends Kept>(
   }
 }
 
-export const makeManageDlt = (needs: Needs): ManageDlt => ({
+export const makeManageDlt = (needs: Needs) => ({
   entities: makeManageRows(needs, entities),
   headers: makeManageRows(needs, headers),
   templates: makeManageRows(needs, templates),
 })
+
+export type ManageDlt = ReturnType<typeof makeManageDlt>

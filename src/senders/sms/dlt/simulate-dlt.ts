@@ -7,18 +7,15 @@ import { dltKindOf } from './dlt-status.ts'
 
 export const simulatedDltStatuses = [...dltReports, 'reachable'] as const
 
-export interface SimulateDlt {
+export const makeSimulateDlt = ({ db, clock }: { db: Db; clock: Clock }) => ({
   /** Whether the id is one of a DLT registration. */
-  accepts(id: string): boolean
+  accepts: (id: string) => dltKindOf(id) !== undefined,
   /** False when the row does not exist. */
-  set(report: SimulatedReport): Promise<boolean>
-}
-
-export const makeSimulateDlt = ({ db, clock }: { db: Db; clock: Clock }): SimulateDlt => ({
-  accepts: (id) => dltKindOf(id) !== undefined,
-  set: async (report) => {
+  set: async (report: SimulatedReport) => {
     if (!(await db.row(findDltInAnyOrg, { id: report.id }))) return false
     await setSimulated({ db, clock }, report)
     return true
   },
 })
+
+export type SimulateDlt = ReturnType<typeof makeSimulateDlt>

@@ -1,4 +1,5 @@
 /** Adds, rebinds and releases numbers and sender ids. */
+
 import { lockWithinPlan } from '../../../customers/usage/within-plan.ts'
 import type { Actor } from '../../../journal/audit/append.ts'
 import { uniqueViolation } from '../../../platform/db/faults.ts'
@@ -6,6 +7,7 @@ import type { Db } from '../../../platform/db/pool.ts'
 import type { Clock } from '../../../platform/ground/clock.ts'
 import { Failure, invalid } from '../../../platform/ground/errors.ts'
 import { isId } from '../../../platform/ground/ids.ts'
+import { orNotFound } from '../../../platform/ground/or-not-found.ts'
 import type { Environment, Scope } from '../../../platform/ground/scope.ts'
 import { claimedId, type IdempotencyClaim } from '../../../platform/idempotency/claims.ts'
 import { testPrefix } from '../../../providers/registry/local-registry.ts'
@@ -197,8 +199,7 @@ export const makeRebindNumber = ({
     const { environment, type } = row
     const campaign = await findUsableCampaign(db, { orgId, campaignId, environment, type })
     await bind(row, campaign)
-    const bound = await db.row(rebindNumber, { orgId, id, campaignId, at: clock.now() })
-    if (!bound) throw new Failure('NOT_FOUND')
+    const bound = await orNotFound(db.row(rebindNumber, { orgId, id, campaignId, at: clock.now() }))
     forget(orgId)
     return bound
   }
@@ -214,8 +215,7 @@ export const makeReleaseNumber =
       await orProviderUnavailable(registries.of(environment)?.release({ id, providerId }) ?? Promise.resolve())
     }
     await db.tx(async (tx) => {
-      const released = await tx.row(phoneNumberStatements.delete, key)
-      if (!released) throw new Failure('NOT_FOUND')
+      const released = await orNotFound(tx.row(phoneNumberStatements.delete, key))
       await announce.change(tx, actor, 'released', { ...numberSubject(released), reason: null })
     })
     forget(scope.orgId)

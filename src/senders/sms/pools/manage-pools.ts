@@ -8,7 +8,8 @@ import type { Clock } from '../../../platform/ground/clock.ts'
 import { keysetOf, type PageAsked } from '../../../platform/ground/cursor.ts'
 import { Failure, invalid } from '../../../platform/ground/errors.ts'
 import { newId } from '../../../platform/ground/ids.ts'
-import { assertOwnEnvironment, type Scope } from '../../../platform/ground/scope.ts'
+import { assertMayChange, assertOwnTenant } from '../../../platform/ground/own-rows.ts'
+import type { Scope } from '../../../platform/ground/scope.ts'
 import {
   countPools,
   deletePool,
@@ -25,26 +26,11 @@ import {
 import { changeMembers, type PoolCaller } from './change-members.ts'
 import type { CreatePool, PatchPool } from './pool-shapes.ts'
 
-export interface ManagePools {
-  create(caller: PoolCaller, actor: Actor, body: CreatePool): Promise<PoolRow>
-  /** The pools that a tenant can use, its own and the org's. Without a tenant, those of the whole org. */
-  list(of: Pick<Scope, 'orgId' | 'tenantId'>, page: PageAsked): Promise<PoolRow[]>
-  /** The pools that belong to the tenant itself. Without a tenant, those of the whole org. */
-  listOwn(of: Pick<Scope, 'orgId' | 'tenantId'>, page: PageAsked): Promise<PoolRow[]>
-  get(scope: Scope, id: string): Promise<PoolRow>
-  patch(caller: PoolCaller, actor: Actor, id: string, body: PatchPool): Promise<PoolRow>
-  remove(caller: PoolCaller, actor: Actor, id: string): Promise<void>
-}
-
-/** A tenant may change only its own pools. A test key may change only pools that a test key created. */
-const assertMayChange = (caller: PoolCaller, row: PoolRow): void => {
-  if (caller.tenantId !== null && row.tenant_id !== caller.tenantId) throw new Failure('TENANT_FORBIDDEN')
-  assertOwnEnvironment(caller, row.created_environment)
-}
+type Of = Pick<Scope, 'orgId' | 'tenantId'>
 
 const tenantFor = (caller: PoolCaller, { tenant_id: given }: CreatePool): string | null => {
   const tenantId = given === undefined ? caller.tenantId : given
-  if (caller.tenantId !== null && tenantId !== caller.tenantId) throw new Failure('TENANT_FORBIDDEN')
+  assertOwnTenant(caller, tenantId)
   return tenantId
 }
 
@@ -63,7 +49,7 @@ type AuditedChange = {
   row: PoolRow
 }
 
-export const makeManagePools = ({ db, clock, audit, forget }: Needs): ManagePools => {
+export const makeManagePools = ({ db, clock, audit, forget }: Needs) => {
   const auditChange = (tx: Tx, { caller, actor, action, row }: AuditedChange) => {
     const { id, slug, name, tenant_id, phone_number_ids } = row
     return audit(tx, {
@@ -79,10 +65,7 @@ export const makeManagePools = ({ db, clock, audit, forget }: Needs): ManagePool
   const lockOwn = async (tx: Tx, caller: PoolCaller, id: string): Promise<PoolRow> => {
     // Every change locks the org before the pool and its members, so that two of them cannot deadlock.
     await tx.row(lockOrg, { orgId: caller.orgId })
-    const row = await tx.row(lockPool, { orgId: caller.orgId, id })
-    if (!row) throw new Failure('NOT_FOUND')
-    assertMayChange(caller, row)
-    return row
+    return assertMayChange(caller, await tx.row(lockPool, { orgId: caller.orgId, id }))
   }
 
   const change = async <T>({ orgId }: PoolCaller, work: (tx: Tx) => Promise<T>): Promise<T> => {
@@ -92,7 +75,7 @@ export const makeManagePools = ({ db, clock, audit, forget }: Needs): ManagePool
   }
 
   return {
-    create: (caller, actor, body) =>
+    create: (caller: PoolCaller, actor: Actor, body: CreatePool) =>
       change(caller, async (tx) => {
         const { orgId, environment } = caller
         const { slug, name, phone_number_ids: after } = body
@@ -111,20 +94,24 @@ export const makeManagePools = ({ db, clock, audit, forget }: Needs): ManagePool
         return row
       }),
 
-    list: ({ orgId, tenantId }, page) => db.rows(listPools, { orgId, tenantId, ...keysetOf(page) }),
+    /** The pools that a tenant can use, its own and the org's. Without a tenant, those of the whole org. */
+    list: ({ orgId, tenantId }: Of, page: PageAsked) => db.rows(listPools, { orgId, tenantId, ...keysetOf(page) }),
 
-    listOwn: ({ orgId, tenantId }, page) => db.rows(listOrgPools, { orgId, tenantId, ...keysetOf(page) }),
+    /** The pools that belong to the tenant itself. Without a tenant, those of the whole org. */
+    listOwn: ({ orgId, tenantId }: Of, page: PageAsked) =>
+      db.rows(listOrgPools, { orgId, tenantId, ...keysetOf(page) }),
 
-    get: async ({ orgId, tenantId }, id) => {
+    get: async ({ orgId, tenantId }: Scope, id: string) => {
       const row = await db.row(findPool, { orgId, id })
       const visible = row && (tenantId === null || row.tenant_id === null || row.tenant_id === tenantId)
       if (!visible) throw new Failure('NOT_FOUND')
       return row
     },
 
-    patch: (caller, actor, id, { name = null, phone_number_ids: after }) =>
+    patch: (caller: PoolCaller, actor: Actor, id: string, body: PatchPool) =>
       change(caller, async (tx) => {
         const { orgId } = caller
+        const { name = null, phone_number_ids: after } = body
         const { tenant_id: tenantId, phone_number_ids: before } = await lockOwn(tx, caller, id)
         if (name === null && after === undefined) throw new Failure('NO_FIELDS')
         const at = clock.now()
@@ -135,7 +122,7 @@ export const makeManagePools = ({ db, clock, audit, forget }: Needs): ManagePool
         return row
       }),
 
-    remove: (caller, actor, id) =>
+    remove: (caller: PoolCaller, actor: Actor, id: string) =>
       change(caller, async (tx) => {
         const { orgId } = caller
         const row = await lockOwn(tx, caller, id)
@@ -147,3 +134,5 @@ export const makeManagePools = ({ db, clock, audit, forget }: Needs): ManagePool
       }),
   }
 }
+
+export type ManagePools = ReturnType<typeof makeManagePools>

@@ -54,18 +54,11 @@ export const numberSubject = (row: PhoneNumberRow): Subject => ({
   },
 })
 
-export type Announcement = 'verified' | 'unverified' | 'removed' | 'released'
-
-export interface Announce {
-  /** A change that endpoints subscribe to. */
-  change(tx: Tx, actor: Actor, what: Announcement, ...subjects: Subject[]): Promise<void>
-  /** A change that only the audit log records. */
-  record(tx: Tx, actor: Actor, action: Action, subject: Subject, metadata?: Record<string, unknown>): Promise<void>
-}
+type Announcement = 'verified' | 'unverified' | 'removed' | 'released'
 
 type Needs = { audit: Audit; appendEvents: AppendEvents }
 
-export const makeAnnounce = ({ audit, appendEvents }: Needs): Announce => {
+export const makeAnnounce = ({ audit, appendEvents }: Needs) => {
   const entryOf = (actor: Actor, action: Action, subject: Subject, metadata: Record<string, unknown> = {}) => ({
     orgId: subject.orgId,
     actor,
@@ -75,7 +68,8 @@ export const makeAnnounce = ({ audit, appendEvents }: Needs): Announce => {
     metadata: { ...subject.about, ...metadata },
   })
   return {
-    change: async (tx, actor, what, ...subjects) => {
+    /** A change that endpoints subscribe to. */
+    change: async (tx: Tx, actor: Actor, what: Announcement, ...subjects: Subject[]) => {
       const events = subjects.map((subject) => ({
         orgId: subject.orgId,
         tenantId: subject.tenantId,
@@ -96,6 +90,9 @@ export const makeAnnounce = ({ audit, appendEvents }: Needs): Announce => {
       })
       await audit(tx, ...entries)
     },
-    record: (tx, actor, action, subject, metadata) => audit(tx, entryOf(actor, action, subject, metadata)),
+    /** A change that only the audit log records. */
+    record: (tx: Tx, ...entry: Parameters<typeof entryOf>) => audit(tx, entryOf(...entry)),
   }
 }
+
+export type Announce = ReturnType<typeof makeAnnounce>

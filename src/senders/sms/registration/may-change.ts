@@ -1,17 +1,16 @@
 import type { Db } from '../../../platform/db/pool.ts'
 import type { Statement } from '../../../platform/db/statement.ts'
 import { Failure } from '../../../platform/ground/errors.ts'
+import { orNotFound } from '../../../platform/ground/or-not-found.ts'
+import { assertOwnTenant } from '../../../platform/ground/own-rows.ts'
 import { assertOwnEnvironment, type Environment, type Scope } from '../../../platform/ground/scope.ts'
 import type { SmsRegistries } from '../../../providers/registry/open-sms-registry.ts'
 import { RegistryFault } from '../../../providers/registry/sms-registry.ts'
 import type { RegistrationRow, RowKey } from '../store/registration-rows.ts'
 
-type Owned = { environment: Environment; tenant_id?: string | null }
-
 /** A tenant may change only its own rows. Brands and campaigns belong to the org. */
-export const assertOwnRow = ({ tenantId }: Scope, row: Owned): void => {
-  if (tenantId !== null && (row.tenant_id ?? null) !== tenantId) throw new Failure('TENANT_FORBIDDEN')
-}
+export const assertOwnRow = (scope: Scope, row: { id: string; tenant_id?: string | null }): void =>
+  assertOwnTenant(scope, row.tenant_id ?? null)
 
 /** The row, which the caller may change. */
 export const findChangeable = async <R extends RegistrationRow>(
@@ -20,8 +19,7 @@ export const findChangeable = async <R extends RegistrationRow>(
   scope: Scope,
   id: string,
 ): Promise<R> => {
-  const row = await db.row(find, { orgId: scope.orgId, id })
-  if (!row) throw new Failure('NOT_FOUND')
+  const row = await orNotFound(db.row(find, { orgId: scope.orgId, id }))
   assertOwnRow(scope, row)
   assertOwnEnvironment(scope, row.environment)
   return row

@@ -2,13 +2,11 @@
 import type { Actor } from '../../../journal/audit/append.ts'
 import type { Db, Tx } from '../../../platform/db/pool.ts'
 import type { Clock } from '../../../platform/ground/clock.ts'
-import { Failure } from '../../../platform/ground/errors.ts'
 import type { Log } from '../../../platform/ground/log.ts'
+import { orNotFound } from '../../../platform/ground/or-not-found.ts'
 import type { Scope } from '../../../platform/ground/scope.ts'
 import type { SmsRegistries } from '../../../providers/registry/open-sms-registry.ts'
 import { RegistryFault, type RegistryReport, type SmsRegistry } from '../../../providers/registry/sms-registry.ts'
-import type { BrandRow } from '../store/brand-rows.ts'
-import type { CampaignRow } from '../store/campaign-rows.ts'
 import type { RegistrationRow, RegistrationStatus, RowKey } from '../store/registration-rows.ts'
 import type { Announce } from './announce.ts'
 import { everyRow } from './every-row.ts'
@@ -16,14 +14,6 @@ import { assertRegistry, orProviderUnavailable } from './may-change.ts'
 import { type Polled, polledBrands, polledCampaigns, polledNumbers, polledSenderIds } from './polled-rows.ts'
 
 export type PollCounts = { polled: number; verified: number; unverified: number; unreadable: number }
-
-export interface PollStatus {
-  /** One pass over all rows. Brands come first, because campaigns depend on them, and numbers on campaigns. */
-  run(): Promise<PollCounts>
-  /** Asks about one row at once. Fails if the registry cannot be reached. The actor is recorded if the status changes. */
-  checkBrand(scope: Scope, actor: Actor, id: string): Promise<BrandRow>
-  checkCampaign(scope: Scope, actor: Actor, id: string): Promise<CampaignRow>
-}
 
 type Needs = {
   db: Db
@@ -52,7 +42,7 @@ const system: Actor = { kind: 'system' }
 const sameList = (a: readonly string[] | null | undefined, b: readonly string[]): boolean =>
   a?.length === b.length && a.every((item, i) => item === b[i])
 
-export const makePollStatus = ({ db, clock, log, announce, registries, forget }: Needs): PollStatus => {
+export const makePollStatus = ({ db, clock, log, announce, registries, forget }: Needs) => {
   /** Undefined when the registry has nothing to say. Null when it could not be read, which changes nothing. */
   const read = async <R extends RegistrationRow>(polled: Polled<R>, registry: SmsRegistry, row: R) => {
     try {
@@ -117,24 +107,24 @@ export const makePollStatus = ({ db, clock, log, announce, registries, forget }:
     )
   }
 
-  /** A row that the registry has not got, or has refused for good, stays as it is. */
+  /**
+   * Asks about one row at once. Fails if the registry cannot be reached. The actor is recorded if the status changes. A
+   * row that the registry has not got, or has refused for good, stays as it is.
+   */
   const check = async <R extends RegistrationRow>(polled: Polled<R>, actor: Actor, key: RowKey): Promise<R> => {
-    const row = await db.row(polled.find, key)
-    if (!row) throw new Failure('NOT_FOUND')
+    const row = await orNotFound(db.row(polled.find, key))
     if (row.status === 'failed' || row.provider_status === null) return row
     assertRegistry(registries, row.environment)
     const registry = registries.of(row.environment) as SmsRegistry
     const report = await orProviderUnavailable(polled.read(registry, row))
     const after = report && (await record(polled, row, report, actor))
-    if (after) return after
-    const present = await db.row(polled.find, key)
-    if (!present) throw new Failure('NOT_FOUND')
-    return present
+    return after ?? orNotFound(db.row(polled.find, key))
   }
 
   return {
-    checkBrand: ({ orgId }, actor, id) => check(polledBrands, actor, { orgId, id }),
-    checkCampaign: ({ orgId }, actor, id) => check(polledCampaigns, actor, { orgId, id }),
+    checkBrand: ({ orgId }: Scope, actor: Actor, id: string) => check(polledBrands, actor, { orgId, id }),
+    checkCampaign: ({ orgId }: Scope, actor: Actor, id: string) => check(polledCampaigns, actor, { orgId, id }),
+    /** One pass over all rows. Brands come first, because campaigns depend on them, and numbers on campaigns. */
     run: async () => {
       const counts: PollCounts = { polled: 0, verified: 0, unverified: 0, unreadable: 0 }
       await poll(polledBrands, counts)
@@ -145,3 +135,5 @@ export const makePollStatus = ({ db, clock, log, announce, registries, forget }:
     },
   }
 }
+
+export type PollStatus = ReturnType<typeof makePollStatus>

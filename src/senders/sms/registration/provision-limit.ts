@@ -3,6 +3,7 @@ import { Failure } from '../../../platform/ground/errors.ts'
 import type { Scope } from '../../../platform/ground/scope.ts'
 import { hourMs } from '../../../platform/ground/units.ts'
 import type { Limiter } from '../../../platform/limits/limiter.ts'
+import { refusedUntil } from '../../../platform/limits/per-address.ts'
 
 const perHour = 10
 
@@ -16,11 +17,10 @@ export const makeProvisionLimit =
   async ({ orgId, environment }) => {
     const at = clock.millis()
     const bucket = { name: `{${orgId}}:provision:${environment}`, limit: perHour, windowMs: hourMs }
-    const taken = await limiter?.take([bucket], at)
-    if (!taken || taken.allowed) return
-    const resetAt = taken.states[0]?.resetAt ?? at + hourMs
+    const until = refusedUntil(await limiter?.take([bucket], at))
+    if (until === undefined) return
     throw new Failure('PROVISION_LIMIT_EXCEEDED', {
       flatMessage: `Provisioning limit reached: ${perHour} per hour`,
-      retryAfter: (resetAt - at) / 1000,
+      retryAfter: (until - at) / 1000,
     })
   }

@@ -2,7 +2,7 @@
 import type { Actor } from '../../../journal/audit/append.ts'
 import type { Db } from '../../../platform/db/pool.ts'
 import type { Clock } from '../../../platform/ground/clock.ts'
-import { minuteMs } from '../../../platform/ground/units.ts'
+import { dayMs, minuteMs } from '../../../platform/ground/units.ts'
 import type { ProvisionNumber } from '../phone-numbers/provision-number.ts'
 import { type BrandRow, brandStatements } from '../store/brand-rows.ts'
 import { type CampaignRow, campaignStatements } from '../store/campaign-rows.ts'
@@ -12,19 +12,13 @@ import { type Announce, campaignSubject } from './announce.ts'
 import { everyRow } from './every-row.ts'
 import type { RegisterForm } from './register-form.ts'
 
-const day = 24 * 60 * minuteMs
-
 /** Longer than any registration takes, so an expired claim belongs to a process that stopped. */
 const claimMs = 10 * minuteMs
-const giveUpMs = 7 * day
+const giveUpMs = 7 * dayMs
 
 export const reconcileTimeout = 'RECONCILE_TIMEOUT'
 
-export type ReconcileCounts = { retried: number; registered: number; failed: number }
-
-export interface Reconcile {
-  run(): Promise<ReconcileCounts>
-}
+type ReconcileCounts = { retried: number; registered: number; failed: number }
 
 type Needs = {
   db: Db
@@ -37,7 +31,7 @@ type Needs = {
 
 const system: Actor = { kind: 'system' }
 
-export const makeReconcile = (needs: Needs): Reconcile => {
+export const makeReconcile = (needs: Needs) => {
   const { db, clock, announce, registerBrand, registerCampaign, provision } = needs
 
   const ages = () => {
@@ -85,3 +79,5 @@ export const makeReconcile = (needs: Needs): Reconcile => {
     },
   }
 }
+
+export type Reconcile = ReturnType<typeof makeReconcile>
