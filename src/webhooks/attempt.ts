@@ -1,8 +1,8 @@
 import { type Clock, systemClock } from '../platform/ground/clock.ts'
 import { inSpan, type TraceSpan } from '../platform/ground/tracing.ts'
 import { type GuardedAgent, OutgoingFault } from '../platform/outgoing/guarded.ts'
+import type { Attempt } from './delivery-shapes.ts'
 import { type SignedDelivery, signedHeaders } from './sign-delivery.ts'
-import type { Attempt } from './store/delivery-rows.ts'
 import type { SigningSecrets } from './webhook-secret.ts'
 
 const timeoutMs = 10_000

@@ -3,32 +3,21 @@
  * deliveries at a time, until nothing is due. Queues are independent, so that no endpoint waits for another.
  */
 import { randomUUID } from 'node:crypto'
-import type { Audit } from '../journal/audit/append.ts'
-import type { AppendEvents } from '../journal/events/append-events.ts'
 import { makeBatcher } from '../platform/db/batch.ts'
-import type { Db } from '../platform/db/pool.ts'
-import type { Clock } from '../platform/ground/clock.ts'
 import type { Vault } from '../platform/ground/crypto.ts'
-import type { Log } from '../platform/ground/log.ts'
 import type { AttemptDelivery } from './attempt.ts'
 import { makeReadDue } from './due-deliveries.ts'
 import { makeEndpointHealth } from './endpoint-health.ts'
 import { makeRunQueue } from './endpoint-queue.ts'
-import { makeDecideOutcome, makeRecordOutcome, type NotifyOwners } from './record-outcome.ts'
+import { makeDecideOutcome, makeRecordOutcome, type RecordNeeds } from './record-outcome.ts'
 import { type EndpointQueue, leaseQueues, lockQueues, releaseQueues, renewLeases } from './store/delivery-leases.ts'
 import { dropPreviousSecret } from './store/endpoint-rows.ts'
 
 const leaseMs = 60_000
 
-type Needs = {
-  db: Db
-  clock: Clock
+type Needs = Omit<RecordNeeds, 'worker' | 'onDisabled'> & {
   vault: Vault
   send: AttemptDelivery
-  audit: Audit
-  appendEvents: AppendEvents
-  notify: NotifyOwners
-  log: Log
   random?: () => number
   /** Called with how long a delivery was due before its attempt. */
   measureLag?: (milliseconds: number) => void
@@ -42,7 +31,7 @@ const idsOf = (queues: EndpointQueue[]) => ({
 })
 
 export const makeDeliverWebhooks = (needs: Needs) => {
-  const { db, clock, vault, send, audit, appendEvents, notify, log, random = Math.random, measureLag } = needs
+  const { db, clock, vault, send, log, random = Math.random, measureLag } = needs
   const worker = randomUUID()
   const health = makeEndpointHealth()
 
@@ -89,7 +78,7 @@ export const makeDeliverWebhooks = (needs: Needs) => {
       readDue: makeReadDue({ db, clock }),
       dueFor: (dueAt) => measureLag?.(clock.millis() - dueAt.getTime()),
       decide: makeDecideOutcome({ clock, random }),
-      record: makeRecordOutcome({ worker, db, clock, audit, appendEvents, notify, log, onDisabled: health.forget }),
+      record: makeRecordOutcome({ ...needs, worker, onDisabled: health.forget }),
       release,
       dropExpiredSecret: async ({ org_id: orgId, endpoint_id: id }) => {
         await db.change(dropPreviousSecret, { orgId, id, at: clock.now() })

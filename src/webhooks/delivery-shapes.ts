@@ -31,6 +31,13 @@ export const TestFired = z
     examples: [{ delivery_id: deliveryId, event: 'message.delivered', success: true, ...exampleOutcome }],
   })
 
+const attempt = z.strictObject({
+  attempt: z.int().describe('The number of the attempt, starting at 1.'),
+  at: at.describe('When the attempt started.'),
+  ...outcome,
+})
+export type Attempt = z.output<typeof attempt>
+
 export const deliveryStatuses = ['pending', 'delivered', 'failed', 'canceled'] as const
 
 const delivery = {
@@ -50,15 +57,7 @@ const delivery = {
   replayed_as: z.string().nullable().describe('The delivery that repeats this one, or `null`.'),
   created_at: at.describe('When the delivery was created.'),
   delivered_at: at.nullable().describe('When the endpoint accepted the event, or `null`.'),
-  attempts: z
-    .array(
-      z.strictObject({
-        attempt: z.int().describe('The number of the attempt, starting at 1.'),
-        at: at.describe('When the attempt started.'),
-        ...outcome,
-      }),
-    )
-    .describe('The attempts, oldest first.'),
+  attempts: z.array(attempt).describe('The attempts, oldest first.'),
 }
 const example = {
   id: deliveryId,

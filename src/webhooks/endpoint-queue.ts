@@ -4,11 +4,11 @@ import type { Vault } from '../platform/ground/crypto.ts'
 import type { Log } from '../platform/ground/log.ts'
 import type { AttemptDelivery, DeliveryTarget } from './attempt.ts'
 import { cancelRest } from './cancel-deliveries.ts'
+import type { Attempt } from './delivery-shapes.ts'
 import type { DueDelivery, ReadDue } from './due-deliveries.ts'
 import type { EndpointHealth } from './endpoint-health.ts'
 import type { Outcome } from './record-outcome.ts'
 import type { EndpointQueue } from './store/delivery-leases.ts'
-import type { Attempt } from './store/delivery-rows.ts'
 import { openSecrets } from './webhook-secret.ts'
 
 /** Attempts at one endpoint at the same time. */

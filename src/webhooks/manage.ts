@@ -59,12 +59,12 @@ const auditFieldsOf = ({ url, events, enabled, description, tenant_id }: Endpoin
   tenant_id,
 })
 
-type Entry = {
-  actor: Actor
-  id: string
-  action: 'webhook.created' | 'webhook.updated' | 'webhook.removed' | 'webhook.rotated'
-  metadata: Record<string, unknown>
-}
+const entryOf = ({ orgId }: Scope, actor: Actor, id: string) => ({
+  orgId,
+  actor,
+  resourceType: 'webhook',
+  resourceId: id,
+})
 
 export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowInsecure }: Needs) => {
   const checkUrl = async (url: string): Promise<void> => {
@@ -78,9 +78,6 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowIns
       if (!(error instanceof OutgoingFault)) throw error
     }
   }
-
-  const record = (tx: Tx, { orgId }: Scope, { id, ...entry }: Entry): Promise<void> =>
-    audit(tx, { orgId, resourceType: 'webhook', resourceId: id, ...entry })
 
   return {
     create: async (scope: Scope, actor: Actor, body: CreateWebhook) => {
@@ -108,7 +105,7 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowIns
           at,
         })
         if (!row) throw new Error('the webhook endpoint was not inserted')
-        await record(tx, scope, { actor, id, action: 'webhook.created', metadata: auditFieldsOf(row) })
+        await audit(tx, { ...entryOf(scope, actor, id), action: 'webhook.created', metadata: auditFieldsOf(row) })
         return { row, secret }
       })
     },
@@ -146,7 +143,7 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowIns
         const row = await orNotFound(updated)
         // A disabled or paused endpoint does not get its pending deliveries later.
         if (!row.enabled || row.events.length === 0) more = await cancelSome(tx, scope.orgId, id)
-        await record(tx, scope, { actor, id, action: 'webhook.updated', metadata: { ...body } })
+        await audit(tx, { ...entryOf(scope, actor, id), action: 'webhook.updated', metadata: { ...body } })
         return row
       })
       if (more) await cancelRest(db, scope.orgId, id)
@@ -158,7 +155,7 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowIns
         const row = assertInReach(scope, await tx.row(lockEndpoint, { orgId: scope.orgId, id }))
         assertOwnEnvironment(scope, row.created_environment)
         await orNotFound(tx.row(deleteEndpoint, { orgId: scope.orgId, id }))
-        await record(tx, scope, { actor, id, action: 'webhook.removed', metadata: auditFieldsOf(row) })
+        await audit(tx, { ...entryOf(scope, actor, id), action: 'webhook.removed', metadata: auditFieldsOf(row) })
       }),
 
     rotate: (scope: Scope, actor: Actor, id: string, { overlap_hours }: RotateWebhook) =>
@@ -174,7 +171,7 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent, mayAllowIns
           at,
         })
         const row = await orNotFound(rotated)
-        await record(tx, scope, { actor, id, action: 'webhook.rotated', metadata: { overlap_hours } })
+        await audit(tx, { ...entryOf(scope, actor, id), action: 'webhook.rotated', metadata: { overlap_hours } })
         return { row, secret }
       }),
   }

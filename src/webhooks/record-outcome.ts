@@ -8,9 +8,9 @@ import type { Log } from '../platform/ground/log.ts'
 import { minuteMs } from '../platform/ground/units.ts'
 import { succeeded } from './attempt.ts'
 import { cancelRest, cancelSome } from './cancel-deliveries.ts'
+import type { Attempt } from './delivery-shapes.ts'
 import type { DueDelivery } from './due-deliveries.ts'
 import { type EndpointQueue, recordAttempts } from './store/delivery-leases.ts'
-import type { Attempt } from './store/delivery-rows.ts'
 import { extendStreak } from './store/endpoint-rows.ts'
 
 /** Sends an email to the owners and developers of an org. Called outside any transaction. */
@@ -59,7 +59,7 @@ const paramsOf = (worker: string, outcomes: Outcome[]) => ({
   attempts: outcomes.map(({ attempt }) => JSON.stringify(attempt)),
 })
 
-type Needs = {
+export type RecordNeeds = {
   /** The name under which this worker holds its leases. */
   worker: string
   db: Db
@@ -71,7 +71,7 @@ type Needs = {
   onDisabled: (endpointId: string) => void
 }
 
-export const makeRecordOutcome = (needs: Needs): ((outcome: Outcome) => Promise<void>) => {
+export const makeRecordOutcome = (needs: RecordNeeds): ((outcome: Outcome) => Promise<void>) => {
   const { worker, db, clock, audit, appendEvents, notify, log, onDisabled } = needs
 
   const records = makeBatcher<Outcome, void>({

@@ -2,10 +2,8 @@
 import { eventNames } from '../journal/events/names.ts'
 import type { Environment } from '../platform/ground/scope.ts'
 
-/** Sent only by a test fire. */
-export const testEvent = 'webhook.test'
-
-export const knownEvents = [...eventNames, testEvent] as const
+/** The last one is sent only by a test fire. */
+export const knownEvents = [...eventNames, 'webhook.test'] as const
 export type KnownEvent = (typeof knownEvents)[number]
 
 const at = '2026-01-15T12:00:00.000Z'
@@ -23,6 +21,7 @@ const number = {
   campaign_id: 'cmp_test',
 }
 const job = { id: 'job_test', audience_id: 'aud_test', channel: 'email', total: 3 }
+const dlt = { name: 'Login code', entity_id: '1101234567890123456' }
 const approved = { provider_status: 'VERIFIED', reason: null }
 const rejected = { provider_status: 'REJECTED', reason: 'The website could not be reached.' }
 const gone = { provider_status: 'DELETED', reason: null }
@@ -116,18 +115,11 @@ const sampleData: Record<KnownEvent, Record<string, unknown>> = {
     completed_at: at,
   },
   'job.canceled': { ...job, status: 'canceled', sent: 1, canceled: 2, canceled_at: at },
-  'dlt.template_approved': {
-    id: 'dlt_test',
-    status: 'approved',
-    name: 'Login code',
-    entity_id: '1101234567890123456',
-    provider_template_id: '1007000000000000001',
-  },
+  'dlt.template_approved': { id: 'dlt_test', status: 'approved', ...dlt, provider_template_id: '1007000000000000001' },
   'dlt.template_rejected': {
     id: 'dlt_test',
     status: 'rejected',
-    name: 'Login code',
-    entity_id: '1101234567890123456',
+    ...dlt,
     reason: 'The text does not match the header.',
   },
   'usage.alert': {
@@ -172,20 +164,11 @@ export const sampleOf = (event: KnownEvent): Sample => ({
   data: sampleData[event],
 })
 
-export type EventEnvelope = {
-  event: string
-  data: Record<string, unknown>
-  timestamp: string
-  environment?: Environment
-  tenant_id: string | null
-  delivery_id: string
-}
-
 /** The body of a sample, with its fields in the order in which fan-out writes them. */
 export const eventEnvelopeOf = (
   { event, environment, data }: Sample,
   { tenantId, timestamp, deliveryId }: { tenantId: string | null; timestamp: string; deliveryId: string },
-): EventEnvelope => ({
+) => ({
   event,
   data,
   timestamp,

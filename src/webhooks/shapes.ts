@@ -21,8 +21,7 @@ export const CreateWebhook = z
     events: events.default(['*']),
     description: description.default(null),
     tenant_id: givenId
-      .nullable()
-      .optional()
+      .nullish()
       .describe('The tenant whose events the endpoint receives. Defaults to the tenant of the API key.'),
     enabled: z.boolean().default(true).describe('Whether events are delivered.'),
   })

@@ -2,10 +2,10 @@
 
 import type { z } from 'zod'
 import { succeeded } from '../../webhooks/attempt.ts'
-import { Delivery, type DeliveryDetail, type TestFired } from '../../webhooks/delivery-shapes.ts'
+import { type Attempt, Delivery, type DeliveryDetail, type TestFired } from '../../webhooks/delivery-shapes.ts'
 import { CreatedWebhook, RotatedWebhook, Webhook } from '../../webhooks/shapes.ts'
 import { fixedHeaders, signatureHeaders } from '../../webhooks/sign-delivery.ts'
-import type { Attempt, DeliveryRow } from '../../webhooks/store/delivery-rows.ts'
+import type { DeliveryRow } from '../../webhooks/store/delivery-rows.ts'
 import type { EndpointRow } from '../../webhooks/store/endpoint-rows.ts'
 import { resource, shownAs } from './shown-resource.ts'
 

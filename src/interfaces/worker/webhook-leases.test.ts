@@ -5,10 +5,10 @@ import type { Db } from '../../platform/db/pool.ts'
 import { silentLog } from '../../platform/ground/log.ts'
 import type { DeliveryTarget } from '../../webhooks/attempt.ts'
 import { makeDeliverWebhooks } from '../../webhooks/deliver.ts'
+import type { Attempt } from '../../webhooks/delivery-shapes.ts'
 import { makeFanOut } from '../../webhooks/fan-out.ts'
 import type { SignedDelivery } from '../../webhooks/sign-delivery.ts'
 import { leaseQueues } from '../../webhooks/store/delivery-leases.ts'
-import type { Attempt } from '../../webhooks/store/delivery-rows.ts'
 import { makeWebhookLoop } from './webhook-loop.ts'
 
 const t = await startWebhookService()

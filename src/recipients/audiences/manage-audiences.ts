@@ -22,6 +22,14 @@ import {
 
 type Needs = { db: Db; clock: Clock; audit: Audit }
 
+const entryOf = ({ orgId }: Scope, actor: Actor, { id, name, slug, tenant_id }: AudienceRow) => ({
+  orgId,
+  actor,
+  resourceType: 'audience',
+  resourceId: id,
+  metadata: { name, slug, tenant_id },
+})
+
 export const makeManageAudiences = ({ db, clock, audit }: Needs) => {
   const insert = (tx: Tx, scope: Scope, { name, slug: given }: CreateAudience): Promise<AudienceRow> => {
     const { orgId, tenantId, environment } = scope
@@ -32,22 +40,6 @@ export const makeManageAudiences = ({ db, clock, audit }: Needs) => {
     )
   }
 
-  const record = (
-    tx: Tx,
-    orgId: string,
-    actor: Actor,
-    action: 'audience.created' | 'audience.removed',
-    row: AudienceRow,
-  ) =>
-    audit(tx, {
-      orgId,
-      actor,
-      action,
-      resourceType: 'audience',
-      resourceId: row.id,
-      metadata: { name: row.name, slug: row.slug, tenant_id: row.tenant_id },
-    })
-
   return {
     create: (scope: Scope, actor: Actor, body: CreateAudience) =>
       db.tx(async (tx) => {
@@ -55,7 +47,7 @@ export const makeManageAudiences = ({ db, clock, audit }: Needs) => {
         await holdTenant(tx, orgId, scope.tenantId)
         await lockWithinPlan(tx, orgId, 'audiences', countAudiences)
         const row = await insert(tx, scope, body)
-        await record(tx, orgId, actor, 'audience.created', row)
+        await audit(tx, { ...entryOf(scope, actor, row), action: 'audience.created' })
         return row
       }),
 
@@ -74,7 +66,7 @@ export const makeManageAudiences = ({ db, clock, audit }: Needs) => {
         const { orgId } = scope
         const row = assertMayChange(scope, await tx.row(lockAudience, { orgId, id }))
         await tx.change(deleteAudience, { orgId, id })
-        await record(tx, orgId, actor, 'audience.removed', row)
+        await audit(tx, { ...entryOf(scope, actor, row), action: 'audience.removed' })
       }),
   }
 }

@@ -9,6 +9,7 @@ import type { Log } from '../../platform/ground/log.ts'
 import { dayMs } from '../../platform/ground/units.ts'
 import { type ObjectStore, ObjectStoreFault } from '../../providers/objects/object-store.ts'
 import {
+  type Claimed,
   claimExportJob,
   completeExportJob,
   countLargeTypes,
@@ -36,8 +37,6 @@ type Needs = {
   /** How often progress is recorded and the claim is kept. */
   renewMs?: number
 }
-
-type Claimed = { orgId: string; id: string; claim: string }
 
 class InterruptedFault extends Error {}
 

@@ -29,8 +29,6 @@ import {
   restartDomain,
 } from './store/new-domains.ts'
 
-export type AddDomain = (scope: Scope, actor: Actor, body: CreateDomain) => Promise<DomainRow>
-
 type Needs = {
   db: Db
   clock: Clock
@@ -75,7 +73,7 @@ const assertMayAdd = async (runner: Runner, addition: Addition): Promise<DomainA
 /** The key of a new domain and, when a provider has to know the domain, where its identity comes from. */
 type Prepared = { key: DkimKey; identity: IdentityOrigin | null }
 
-export const makeAddDomain = (needs: Needs): AddDomain => {
+export const makeAddDomain = (needs: Needs) => {
   const { db, clock, audit, vault, newKey, serviceDomain, identities } = needs
 
   const resolve = async (scope: Scope, body: CreateDomain): Promise<Addition> => {
@@ -157,7 +155,7 @@ export const makeAddDomain = (needs: Needs): AddDomain => {
     }
   }
 
-  return async (scope, actor, body) => {
+  return async (scope: Scope, actor: Actor, body: CreateDomain): Promise<DomainRow> => {
     if (isReserved(body.name, serviceDomain)) throw new Failure('DOMAIN_RESERVED')
     const addition = await resolve(scope, body)
     // Checked twice: here so that a rejected request costs no key, and again under the lock, where the count is exact.

@@ -39,13 +39,8 @@ type Needs = {
 /** An address from 198.18.0.0/15, which is reserved for tests and never routed. */
 const simulatedAddress = (): string => `198.${18 + randomInt(2)}.${randomInt(256)}.${1 + randomInt(254)}`
 
-type AuditedChange = {
-  scope: Scope
-  actor: Actor
-  action: 'created' | 'updated' | 'removed'
-  id: string
-  metadata: object
-}
+const entryOf = ({ orgId }: Scope, actor: Actor, id: string) =>
+  ({ orgId, actor, resourceType: 'ip_pool', resourceId: id }) as const
 
 export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs) => {
   const newIps = (count: number): Ip[] =>
@@ -69,16 +64,6 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
   const get = ({ orgId, projectId }: Scope, id: string): Promise<IpPoolRow> =>
     orNotFound(db.row(findIpPool, { orgId, projectId, id }))
 
-  const auditChange = (tx: Tx, { scope, actor, action, id, metadata }: AuditedChange) =>
-    audit(tx, {
-      orgId: scope.orgId,
-      actor,
-      action: `ip_pool.${action}`,
-      resourceType: 'ip_pool',
-      resourceId: id,
-      metadata: { ...metadata },
-    })
-
   return {
     list: ({ orgId, projectId }: Pick<Scope, 'orgId' | 'projectId'>, page: PageAsked) =>
       db.rows(listIpPools, { orgId, projectId, ...keysetOf(page) }),
@@ -99,7 +84,8 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
           at,
         })) as IpPoolRow
         const { name, region, ip_count } = row
-        await auditChange(tx, { scope, actor, action: 'created', id, metadata: { name, region, ip_count } })
+        const metadata = { name, region, ip_count }
+        await audit(tx, { ...entryOf(scope, actor, id), action: 'ip_pool.created', metadata })
         return row
       }),
 
@@ -117,7 +103,7 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
         const added = newIps(Math.max(0, count - before.ip_count))
         const ips = JSON.stringify([...before.ips.slice(0, count), ...added])
         await tx.row(updateIpPool, { orgId: scope.orgId, id, name, paused, ipCount: count, ips, at: clock.now() })
-        await auditChange(tx, { scope, actor, action: 'updated', id, metadata: body })
+        await audit(tx, { ...entryOf(scope, actor, id), action: 'ip_pool.updated', metadata: body })
       })
       forget(scope.orgId)
       return get(scope, id)
@@ -127,7 +113,7 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
       try {
         await db.tx(async (tx) => {
           const deleted = await orNotFound(tx.row(deleteIpPool, { orgId: scope.orgId, id }))
-          await auditChange(tx, { scope, actor, action: 'removed', id, metadata: deleted })
+          await audit(tx, { ...entryOf(scope, actor, id), action: 'ip_pool.removed', metadata: deleted })
         })
       } catch (error) {
         if (foreignKeyViolation(error)) throw new Failure('IP_POOL_IN_USE')

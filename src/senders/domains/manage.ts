@@ -1,11 +1,9 @@
 /** Creates, reads, verifies, changes and removes sending domains, and starts and ends their warmup. */
 
 import { dayOf } from '../../customers/usage/periods.ts'
-import type { Actor, Audit } from '../../journal/audit/append.ts'
+import type { Actor } from '../../journal/audit/append.ts'
 import type { AppendEvents } from '../../journal/events/append-events.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
-import type { Vault } from '../../platform/ground/crypto.ts'
+import type { Tx } from '../../platform/db/pool.ts'
 import type { Position } from '../../platform/ground/cursor.ts'
 import { Failure, invalid } from '../../platform/ground/errors.ts'
 import { orNotFound } from '../../platform/ground/or-not-found.ts'
@@ -18,8 +16,6 @@ import { makeAddDomain } from './add-domain.ts'
 import { makeAnnounceDomain } from './announce-domain.ts'
 import { makeChangeDomain, makeMoveDomain } from './change-domain.ts'
 import type { CheckDomains } from './check.ts'
-import type { DkimKey } from './dkim-key.ts'
-import type { KeepIdentities } from './identities.ts'
 import type { Region } from './region.ts'
 import type { CreateDomain, PatchDomain } from './shapes.ts'
 import {
@@ -44,18 +40,10 @@ type NewWarmup = {
   verifiedOnly?: boolean
 }
 
-type Needs = {
-  db: Db
-  clock: Clock
-  audit: Audit
+type Needs = Parameters<typeof makeAddDomain>[0] & {
   appendEvents: AppendEvents
   check: CheckDomains
   limiter: Limiter | undefined
-  vault: Vault
-  newKey: () => Promise<DkimKey>
-  serviceDomain: string
-  /** Undefined when no provider needs to know the domains. */
-  identities: KeepIdentities | undefined
   /** Drops this process's cached senders of the org immediately. Other processes are notified. */
   forget: (orgId: string) => void
 }
@@ -77,10 +65,10 @@ const assertAssignable = async (tx: Tx, row: DomainRow, poolId: string): Promise
 }
 
 export const makeManageDomains = (needs: Needs) => {
-  const { db, clock, audit, appendEvents, check, limiter, vault, newKey, serviceDomain, identities, forget } = needs
-  const addDomain = makeAddDomain({ db, clock, audit, vault, newKey, serviceDomain, identities })
-  const announce = makeAnnounceDomain({ audit, appendEvents })
-  const change = makeChangeDomain({ db, clock, forget })
+  const { db, clock, audit, check, limiter, identities, forget } = needs
+  const addDomain = makeAddDomain(needs)
+  const announce = makeAnnounceDomain(needs)
+  const change = makeChangeDomain(needs)
   const move = makeMoveDomain({ db, audit, change, identities })
 
   const viewsOf = async (orgId: string, rows: DomainRow[]): Promise<DomainView[]> => {

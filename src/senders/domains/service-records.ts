@@ -31,8 +31,6 @@ export type Installation = {
   dkimPublicKey: string
 }
 
-const txt = { type: 'TXT' } as const
-
 const senderTerms = ({ relayHost, ses }: Installation): string[] => {
   const kind = relayHost === undefined ? 0 : isIP(relayHost)
   const relay = relayHost === undefined ? [] : [kind === 0 ? `a:${relayHost}` : `ip${kind}:${relayHost}`]
@@ -47,7 +45,7 @@ const oneSpf = (found: readonly string[], accepts: (terms: string[]) => boolean)
 
 /** Which addresses a relay sends from is not known here, so every record that allows some sender is accepted. */
 const sendersRecord = (installation: Installation): ServiceRecord => ({
-  ...txt,
+  type: 'TXT',
   name: `spf.${installation.serviceDomain}`,
   value: ['v=spf1', ...senderTerms(installation), '~all'].join(' '),
   purpose: 'the servers that send your mail; the SPF records of sending domains include it',
@@ -58,7 +56,7 @@ const sendersRecord = (installation: Installation): ServiceRecord => ({
 })
 
 const includingRecord = (name: string, serviceDomain: string, purpose: string): ServiceRecord => ({
-  ...txt,
+  type: 'TXT',
   name,
   value: `v=spf1 include:spf.${serviceDomain} ~all`,
   purpose,
@@ -96,14 +94,14 @@ export const serviceRecordsOf = (installation: Installation): ServiceRecord[] =>
     sendersRecord(installation),
     includingRecord(serviceDomain, serviceDomain, 'allows your servers to send notices of the service'),
     {
-      ...txt,
+      type: 'TXT',
       name: `${serviceSelector}._domainkey.${serviceDomain}`,
       value: `v=DKIM1; k=rsa; p=${dkimPublicKey}`,
       purpose: 'signs notices and the mail of sandbox senders',
       accepts: (found) => found.some((text) => publishesKey(text, dkimPublicKey)),
     },
     {
-      ...txt,
+      type: 'TXT',
       name: `_dmarc.${serviceDomain}`,
       value: 'v=DMARC1; p=none;',
       purpose: 'how receivers handle mail that fails both; a stricter policy is fine',

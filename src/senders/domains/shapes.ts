@@ -53,12 +53,10 @@ export const CreateDomain = refusing(
         .default('us-east-1')
         .describe('The region that email is sent from. It can be changed in the dashboard.'),
       project_id: givenId
-        .nullable()
-        .optional()
+        .nullish()
         .describe('The project of the domain. Defaults to the project of the API key, or else to the default project.'),
       tenant_id: givenId
-        .nullable()
-        .optional()
+        .nullish()
         .describe('The tenant of the domain. Defaults to the tenant of the request, if it acts for one.'),
       return_path: label
         .default('send')
@@ -81,8 +79,7 @@ export const PatchDomain = refusing(
   z
     .object({
       ip_pool_id: givenId
-        .nullable()
-        .optional()
+        .nullish()
         .describe('The dedicated IP pool that sends the email of the domain. `null` for shared IP addresses.'),
       inbound: z.boolean().optional().describe('Whether the domain receives email.'),
     })

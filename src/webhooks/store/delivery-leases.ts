@@ -3,7 +3,7 @@
  * attempts under the lease, and releases the queue.
  */
 import { statement } from '../../platform/db/statement.ts'
-import type { Environment } from '../../platform/ground/scope.ts'
+import type { DeliveryRow } from './delivery-rows.ts'
 
 /** The queue of one endpoint. */
 export type EndpointQueue = { org_id: string; endpoint_id: string }
@@ -79,7 +79,9 @@ export const releaseQueues = statement<Held>(
    where l.org_id = q.org_id and l.endpoint_id = q.endpoint_id and l.lease = :worker`,
 )
 
-export type DueRow = {
+type ReadColumn = 'created_at' | 'event' | 'environment' | 'tenant_id' | 'attempt_count' | 'max_attempts'
+
+export type DueRow = Pick<DeliveryRow, ReadColumn> & {
   /** The position of the queue in the parameters, from 1. */
   n: number
   url: string
@@ -91,13 +93,7 @@ export type DueRow = {
   open: boolean
   /** Null when nothing is due in the queue. */
   id: string | null
-  created_at: Date
-  event: string
-  environment: Environment | null
-  tenant_id: string | null
   payload: string
-  attempt_count: number
-  max_attempts: number
   next_attempt_at: Date
   /** The trace of what caused the event. Null if that was not traced. */
   traceparent: string | null

@@ -1,19 +1,12 @@
 /** Deliveries and their attempts: reading, replaying, canceling and removing them. */
+
 import { columns, type Given, json, number, oneOf, type RowOf, text, time } from '../../platform/db/columns.ts'
 import { timeLiteral } from '../../platform/db/months.ts'
 import type { RowRules } from '../../platform/db/remove-months.ts'
 import { statement } from '../../platform/db/statement.ts'
 import { type Keyset, newestPage } from '../../platform/ground/cursor.ts'
 import type { Environment } from '../../platform/ground/scope.ts'
-
-export type Attempt = {
-  attempt: number
-  at: string
-  response_status: number | null
-  response_body: string | null
-  duration_ms: number
-  error: 'timeout' | 'connection' | 'tls' | 'dns' | 'url_not_allowed' | null
-}
+import type { Attempt, deliveryStatuses } from '../delivery-shapes.ts'
 
 const deliveryColumns = columns({
   id: text,
@@ -21,7 +14,7 @@ const deliveryColumns = columns({
   event: text,
   environment: oneOf<Environment>().orNull,
   tenant_id: text.orNull,
-  status: oneOf<'pending' | 'delivered' | 'failed' | 'canceled'>(),
+  status: oneOf<(typeof deliveryStatuses)[number]>(),
   attempt_count: number,
   max_attempts: number,
   next_attempt_at: time.orNull,

@@ -74,7 +74,7 @@ export const claimExportJob = statement<{ claim: string; now: Date; until: Date 
    returning ${jobColumns}`,
 )
 
-type Claimed = { orgId: string; id: string; claim: string }
+export type Claimed = { orgId: string; id: string; claim: string }
 const isHeld = "org_id = :orgId and id = :id and claim = :claim and status = 'running'"
 
 /** Records progress and keeps the claim. Changes nothing if the job belongs to another worker by now. */

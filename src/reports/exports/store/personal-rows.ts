@@ -1,4 +1,5 @@
 /** What a person can export about themselves. No statement reads a secret. */
+import type { ListedSession } from '../../../customers/accounts/store/session-rows.ts'
 import type { ListedEntry } from '../../../journal/audit/store/list-rows.ts'
 import { statement } from '../../../platform/db/statement.ts'
 
@@ -30,16 +31,7 @@ export const listOwnMemberships = statement<{ userId: string }, OwnMembership>(
    order by m.created_at, m.id`,
 )
 
-type OwnSession = {
-  id: string
-  method: string
-  ip_address: string | null
-  user_agent: string
-  created_at: Date
-  last_active_at: Date
-}
-
-export const listOwnSessions = statement<{ userId: string }, OwnSession>(
+export const listOwnSessions = statement<{ userId: string }, Omit<ListedSession, 'expires_at'>>(
   'exports.list_own_sessions',
   `select id, method, ip_address, user_agent, created_at, last_active_at
    from sessions where user_id = :userId

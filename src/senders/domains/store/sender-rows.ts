@@ -1,27 +1,16 @@
 /** What a send needs to know about the domain of its `from` address. */
-import { statement } from '../../../platform/db/statement.ts'
-import type { Environment } from '../../../platform/ground/scope.ts'
-import type { RecordStatuses } from '../records.ts'
-import type { Region } from '../region.ts'
-import type { DomainStatus } from '../shapes.ts'
 
-export type SenderRow = {
-  id: string
-  name: string
-  project_id: string
+import { statement } from '../../../platform/db/statement.ts'
+import type { DomainRow } from './domain-rows.ts'
+
+type ShownColumn = 'id' | 'name' | 'project_id' | 'tenant_id' | 'status' | 'created_environment' | 'region'
+type MailColumn = 'return_path' | 'record_statuses' | 'dkim_selector' | 'warmup_days' | 'warmup_started_at'
+
+export type SenderRow = Pick<DomainRow, ShownColumn | MailColumn> & {
   default_project: boolean
-  tenant_id: string | null
-  status: DomainStatus
-  created_environment: Environment
-  region: Region
   ip_pool_name: string | null
   paused: boolean
-  return_path: string
-  record_statuses: RecordStatuses
-  dkim_selector: string
   dkim_private_key: string | null
-  warmup_days: number | null
-  warmup_started_at: Date | null
 }
 
 /** Finds every row of the name in the org. Several projects may have the same name, each verified separately. */

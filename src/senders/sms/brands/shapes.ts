@@ -92,10 +92,7 @@ type OptionalName = keyof typeof optionalFields
 const orNull = Object.fromEntries(
   Object.entries(optionalFields).map(([name, schema]) => [
     name,
-    schema
-      .nullable()
-      .optional()
-      .describe(meanings[name as OptionalName]),
+    schema.nullish().describe(meanings[name as OptionalName]),
   ]),
 ) as {
   [N in OptionalName]: z.ZodOptional<z.ZodNullable<(typeof optionalFields)[N]>>

@@ -62,11 +62,7 @@ const evidenceUrl = webAddress
   .meta({ examples: ['https://example.com/consent.png'] })
 
 const flag = z.boolean().default(false)
-const optional = <T extends z.ZodType>(schema: T) =>
-  schema
-    .nullable()
-    .optional()
-    .transform((value) => value ?? null)
+const optional = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? null)
 
 const exampleFields = {
   brand_id: exampleBrandId,

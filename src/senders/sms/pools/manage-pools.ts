@@ -42,26 +42,12 @@ type Needs = {
   forget: (orgId: string) => void
 }
 
-type AuditedChange = {
-  caller: PoolCaller
-  actor: Actor
-  action: 'pool.created' | 'pool.updated' | 'pool.removed'
-  row: PoolRow
+const entryOf = ({ orgId }: PoolCaller, actor: Actor, row: PoolRow) => {
+  const { id, slug, name, tenant_id, phone_number_ids } = row
+  return { orgId, actor, resourceType: 'pool', resourceId: id, metadata: { slug, name, tenant_id, phone_number_ids } }
 }
 
 export const makeManagePools = ({ db, clock, audit, forget }: Needs) => {
-  const auditChange = (tx: Tx, { caller, actor, action, row }: AuditedChange) => {
-    const { id, slug, name, tenant_id, phone_number_ids } = row
-    return audit(tx, {
-      orgId: caller.orgId,
-      actor,
-      action,
-      resourceType: 'pool',
-      resourceId: id,
-      metadata: { slug, name, tenant_id, phone_number_ids },
-    })
-  }
-
   const lockOwn = async (tx: Tx, caller: PoolCaller, id: string): Promise<PoolRow> => {
     // Every change locks the org before the pool and its members, so that two of them cannot deadlock.
     await tx.row(lockOrg, { orgId: caller.orgId })
@@ -90,7 +76,7 @@ export const makeManagePools = ({ db, clock, audit, forget }: Needs) => {
         if (!inserted) throw new Failure('POOL_SLUG_TAKEN')
         await changeMembers(tx, caller, { poolId: id, tenantId, before: [], after, at })
         const row = (await tx.row(findPool, { orgId, id })) as PoolRow
-        await auditChange(tx, { caller, actor, action: 'pool.created', row })
+        await audit(tx, { ...entryOf(caller, actor, row), action: 'pool.created' })
         return row
       }),
 
@@ -118,7 +104,7 @@ export const makeManagePools = ({ db, clock, audit, forget }: Needs) => {
         if (after !== undefined) await changeMembers(tx, caller, { poolId: id, tenantId, before, after, at })
         await tx.change(updatePool, { orgId, id, name, at })
         const row = (await tx.row(findPool, { orgId, id })) as PoolRow
-        await auditChange(tx, { caller, actor, action: 'pool.updated', row })
+        await audit(tx, { ...entryOf(caller, actor, row), action: 'pool.updated' })
         return row
       }),
 
@@ -130,7 +116,7 @@ export const makeManagePools = ({ db, clock, audit, forget }: Needs) => {
         await tx.change(deletePoolRecipients, { orgId, id })
         await changeMembers(tx, caller, { poolId: id, tenantId, before, after: [], at: clock.now() })
         await tx.change(deletePool, { orgId, id })
-        await auditChange(tx, { caller, actor, action: 'pool.removed', row })
+        await audit(tx, { ...entryOf(caller, actor, row), action: 'pool.removed' })
       }),
   }
 }

@@ -25,8 +25,7 @@ export const CreatePool = z
     slug,
     name,
     tenant_id: givenId
-      .nullable()
-      .optional()
+      .nullish()
       .describe('The tenant that the pool belongs to. Defaults to the tenant of the request.'),
     phone_number_ids: members,
   })

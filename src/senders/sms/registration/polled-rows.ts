@@ -5,24 +5,15 @@ import type { RegistryReport, SmsRegistry } from '../../../providers/registry/sm
 import { type BrandRow, brandStatements } from '../store/brand-rows.ts'
 import { type CampaignRow, campaignStatements } from '../store/campaign-rows.ts'
 import { listSenderIds, type PhoneNumberRow, phoneNumberStatements } from '../store/phone-number-rows.ts'
-import type { AfterRow, RegistrationRow, RegistrationStatus, RowKey } from '../store/registration-rows.ts'
+import type { AfterRow, RecordFormReport, RegistrationRow, RowKey } from '../store/registration-rows.ts'
 import { brandSubject, campaignSubject, numberSubject, type Subject } from './announce.ts'
-
-type Recorded = RowKey & {
-  readAt: Date
-  status: RegistrationStatus
-  reason: string | null
-  providerStatus: string | null
-  missing: string[] | null
-  at: Date
-}
 
 export type Polled<R extends RegistrationRow> = {
   list: Statement<AfterRow, R>
   find: Statement<RowKey, R>
   /** Undefined when the registry has nothing to report. */
   read: (registry: SmsRegistry, row: R) => Promise<RegistryReport | undefined>
-  record: (tx: Tx, report: Recorded) => Promise<R | undefined>
+  record: (tx: Tx, report: RecordFormReport) => Promise<R | undefined>
   subjectOf: (row: R) => Subject
   /** Why an approval is not enough, or null. */
   lostParent: (row: R) => string | null
@@ -60,7 +51,7 @@ export const polledCampaigns: Polled<CampaignRow> = {
 
 const ofNumbers = {
   find: phoneNumberStatements.find,
-  record: (tx: Tx, report: Recorded) => tx.row(phoneNumberStatements.recordReport, report),
+  record: (tx: Tx, report: RecordFormReport) => tx.row(phoneNumberStatements.recordReport, report),
   subjectOf: numberSubject,
   missingOf: () => [],
 }

@@ -2,6 +2,7 @@ import { columns, type Given, oneOf, type RowOf, text, time } from '../../../pla
 import { statement } from '../../../platform/db/statement.ts'
 import { type Keyset, newestPageOf } from '../../../platform/ground/cursor.ts'
 import type { Environment } from '../../../platform/ground/scope.ts'
+import type { PhoneNumberRow } from './phone-number-rows.ts'
 import type { RowKey } from './registration-rows.ts'
 
 const ownColumns = columns({
@@ -89,10 +90,7 @@ export const deletePool = statement<RowKey>(
   'delete from pools where org_id = :orgId and id = :id',
 )
 
-export type MemberRow = {
-  id: string
-  tenant_id: string | null
-  environment: Environment
+export type MemberRow = Pick<PhoneNumberRow, 'id' | 'tenant_id' | 'environment'> & {
   /** Whether it is a member of another pool. */
   elsewhere: boolean
 }

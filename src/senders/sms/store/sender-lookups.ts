@@ -1,17 +1,11 @@
 /** Look-ups of a send: the sender of a text message, pools and their members, and DLT templates. */
 import { statement } from '../../../platform/db/statement.ts'
-import type { Environment } from '../../../platform/ground/scope.ts'
+import type { DltTemplate } from './dlt-rows.ts'
+import type { PhoneNumberRow } from './phone-number-rows.ts'
 
-export type SmsSenderRow = {
-  id: string
-  environment: Environment
-  tenant_id: string | null
-  kind: 'number' | 'alphanumeric'
-  e164: string | null
-  sender_id: string | null
-  status: string
-  use_case: string | null
-}
+type SenderColumn = 'id' | 'environment' | 'tenant_id' | 'kind' | 'e164' | 'sender_id' | 'status'
+
+export type SmsSenderRow = Pick<PhoneNumberRow, SenderColumn> & { use_case: string | null }
 
 const senderColumns = `p.id, p.environment, p.tenant_id, p.kind, p.e164, p.sender_id, p.status,
   c.fields ->> 'use_case' as use_case`
@@ -118,13 +112,10 @@ export const setPoolRecipientTenant = statement<PoolRecipient & { tenantId: stri
    where org_id = :orgId and pool_id = :poolId and recipient = :recipient`,
 )
 
-export type DltTemplateRow = {
-  environment: Environment
-  status: string
-  content: string
-  entity_id: string
-  provider_template_id: string | null
-}
+export type DltTemplateRow = Pick<
+  DltTemplate,
+  'environment' | 'status' | 'content' | 'entity_id' | 'provider_template_id'
+>
 
 export const findDltTemplate = statement<{ orgId: string; id: string }, DltTemplateRow>(
   'senders.find_dlt_template',
