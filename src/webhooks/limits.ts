@@ -4,10 +4,8 @@ import { minuteMs } from '../platform/ground/units.ts'
 import type { Limiter } from '../platform/limits/limiter.ts'
 import { refusedUntil } from '../platform/limits/per-address.ts'
 
-type Needs = { limiter: Limiter | undefined; clock: Clock }
-
 /** Rate limits per endpoint in a sliding window of one minute. Calls are allowed while the limiter does not respond. */
-export const makeWebhookLimits = ({ limiter, clock }: Needs) => {
+export const makeWebhookLimits = ({ limiter, clock }: { limiter: Limiter | undefined; clock: Clock }) => {
   const spend = async (
     name: string,
     limit: number,

@@ -2,7 +2,7 @@
 
 import { lockWithinPlan } from '../customers/usage/within-plan.ts'
 import type { Actor, Audit } from '../journal/audit/append.ts'
-import type { Db, Tx } from '../platform/db/pool.ts'
+import type { Db } from '../platform/db/pool.ts'
 import type { Clock } from '../platform/ground/clock.ts'
 import type { Vault } from '../platform/ground/crypto.ts'
 import { keysetOf, type PageAsked } from '../platform/ground/cursor.ts'

@@ -33,10 +33,8 @@ const disableAfterFailures = 10
 export const retryDelayAfter = (nth: number, random: () => number): number =>
   Math.round(Math.min(2 ** nth * minuteMs, longestDelay) * (1 + random() * 0.1))
 
-type DecideNeeds = { clock: Clock; random: () => number }
-
 export const makeDecideOutcome =
-  ({ clock, random }: DecideNeeds) =>
+  ({ clock, random }: { clock: Clock; random: () => number }) =>
   (queue: EndpointQueue, delivery: DueDelivery, attempt: Attempt): Outcome => {
     const at = clock.now()
     const base = { queue, delivery, attempt, nextAttemptAt: null, deliveredAt: null }

@@ -9,9 +9,7 @@ import { sweepPreviousSecrets } from './store/endpoint-rows.ts'
 
 const chunk = 5_000
 
-type Needs = { db: Db; clock: Clock; log: Log }
-
-export const makeKeepDeliveries = ({ db, clock, log }: Needs) => ({
+export const makeKeepDeliveries = ({ db, clock, log }: { db: Db; clock: Clock; log: Log }) => ({
   /** Removes delivered rows after 30 days, failed and canceled ones after 90. */
   prune: async (): Promise<Removed> => {
     const now = clock.millis()

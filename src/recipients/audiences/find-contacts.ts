@@ -23,9 +23,7 @@ export type ContactQuery = {
 
 export type FindContacts = (scope: Scope, query: ContactQuery) => Promise<SearchPage<ContactRow>>
 
-type Needs = { db: Db; window?: number }
-
-export const makeFindContacts = ({ db, window = searchWindow }: Needs): FindContacts => {
+export const makeFindContacts = ({ db, window = searchWindow }: { db: Db; window?: number }): FindContacts => {
   type Where = Keyset & { orgId: string; tenantId: string | undefined; audienceId: string | undefined }
 
   const list = ({ tenantId, audienceId, ...given }: Where): Promise<ContactRow[]> => {

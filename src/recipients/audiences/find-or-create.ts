@@ -27,9 +27,7 @@ export type FoundContact = { row: ContactRow; created: boolean }
 /** A contact matches by its email address, or by its phone number if no address is given. It stays unchanged. */
 export type FindOrCreateContact = (tx: Tx, wanted: Wanted) => Promise<FoundContact>
 
-type Needs = { clock: Clock; audit: Audit }
-
-export const makeFindOrCreate = ({ clock, audit }: Needs): FindOrCreateContact => {
+export const makeFindOrCreate = ({ clock, audit }: { clock: Clock; audit: Audit }): FindOrCreateContact => {
   const match = async (tx: Tx, { orgId, tenantId, fields }: Wanted): Promise<ContactRow | undefined> => {
     const { email, phone } = fields
     if (email) return tx.row(matchContactByEmail, { orgId, tenantId, email })

@@ -20,8 +20,6 @@ import {
   lockAudience,
 } from './store/audience-rows.ts'
 
-type Needs = { db: Db; clock: Clock; audit: Audit }
-
 const entryOf = ({ orgId }: Scope, actor: Actor, { id, name, slug, tenant_id }: AudienceRow) => ({
   orgId,
   actor,
@@ -30,7 +28,7 @@ const entryOf = ({ orgId }: Scope, actor: Actor, { id, name, slug, tenant_id }: 
   metadata: { name, slug, tenant_id },
 })
 
-export const makeManageAudiences = ({ db, clock, audit }: Needs) => {
+export const makeManageAudiences = ({ db, clock, audit }: { db: Db; clock: Clock; audit: Audit }) => {
   const insert = (tx: Tx, scope: Scope, { name, slug: given }: CreateAudience): Promise<AudienceRow> => {
     const { orgId, tenantId, environment } = scope
     const at = clock.now()

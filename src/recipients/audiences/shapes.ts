@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { givenId, patternText } from '../../platform/ground/bounded-text.ts'
 import { refusing, tenantByHeader } from '../../platform/ground/refused-fields.ts'
+import { givenPhoneNumber } from '../suppressions/shapes.ts'
 import {
   contactEmail,
   maxEmail,
@@ -24,13 +25,7 @@ const email = z
   .nullish()
   .describe(`An email address of up to ${maxEmail} characters.`)
 
-const strictPhone = patternText(
-  /^\+[1-9]\d{1,14}$/,
-  16,
-  'Must be a phone number in E.164 format, such as +14155550100.',
-)
-  .nullish()
-  .describe('A phone number in E.164 format, such as `+14155550100`.')
+const strictPhone = givenPhoneNumber.nullish().describe('A phone number in E.164 format, such as `+14155550100`.')
 
 const anyPhone = z
   .string()

@@ -27,9 +27,7 @@ const targetsOf = (additions: Addition[]) => ({
   values: additions.map(({ target }) => target.value),
 })
 
-type Needs = { db: Db; clock: Clock; audit: Audit }
-
-export const makeAddSuppressions = ({ db, clock, audit }: Needs): AddSuppressions => {
+export const makeAddSuppressions = ({ db, clock, audit }: { db: Db; clock: Clock; audit: Audit }): AddSuppressions => {
   const auditCreated = (tx: Tx, additions: Addition[], added: Added[]): Promise<void> => {
     const entries = added.flatMap(({ row, created }, i) => {
       if (!created) return []

@@ -21,7 +21,7 @@ const emailAddress = z
     return z.NEVER
   })
   .meta({ examples: ['ada@example.com'] })
-const phoneNumber = patternText(
+export const givenPhoneNumber = patternText(
   /^\+[1-9]\d{1,14}$/,
   16,
   'Must be a phone number in E.164 format, such as +14155550100.',
@@ -39,7 +39,7 @@ export const SuppressionTarget = z.discriminatedUnion('channel', [
   refusing(
     z.object({
       channel: z.literal('sms').describe('`sms` for a phone number.'),
-      value: phoneNumber.describe('A phone number in E.164 format, such as `+14155550100`.'),
+      value: givenPhoneNumber.describe('A phone number in E.164 format, such as `+14155550100`.'),
     }),
     { tenant_id: tenantByHeader },
   ),

@@ -13,9 +13,7 @@ const keptJobDays = 90
 /** `org/job/claim.ndjson`: a claim is an id, so it has a time. */
 const claimOf = (file: string): string => file.split('/').at(-1)?.split('.', 1)[0] ?? ''
 
-type Needs = { db: Db; clock: Clock; store: ObjectStore }
-
-export const makeExportRetention = ({ db, clock, store }: Needs) => {
+export const makeExportRetention = ({ db, clock, store }: { db: Db; clock: Clock; store: ObjectStore }) => {
   /**
    * A row forgets its file only when the file is gone, so the next run takes up what this one could not delete. Returns
    * the number of files.

@@ -12,13 +12,9 @@ type Change = {
   metadata: Record<string, unknown>
 }
 
-export type AnnounceDomain = (tx: Tx, row: DomainRow, actor: Actor, change: Change) => Promise<void>
-
-type Needs = { audit: Audit; appendEvents: AppendEvents }
-
 export const makeAnnounceDomain =
-  ({ audit, appendEvents }: Needs): AnnounceDomain =>
-  async (tx, row, actor, { what, status, data, metadata: more }) => {
+  ({ audit, appendEvents }: { audit: Audit; appendEvents: AppendEvents }) =>
+  async (tx: Tx, row: DomainRow, actor: Actor, { what, status, data, metadata: more }: Change) => {
     const { org_id: orgId, tenant_id: tenantId, id, name } = row
     const event = `domain.${what}` as const
     await appendEvents(tx, { orgId, tenantId, environment: null, event, data: { id, domain: name, status, ...data } })

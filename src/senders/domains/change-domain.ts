@@ -17,12 +17,7 @@ import {
   shareLockTenant,
 } from './store/domain-rows.ts'
 
-/** Locks the domain, checks that the caller may change it, and runs the work in one transaction. */
-export type ChangeDomain = (
-  scope: Scope,
-  id: string,
-  work: (tx: Tx, row: DomainRow, at: Date) => Promise<DomainRow>,
-) => Promise<DomainRow>
+type Work = (tx: Tx, row: DomainRow, at: Date) => Promise<DomainRow>
 
 type ChangeNeeds = {
   db: Db
@@ -31,9 +26,10 @@ type ChangeNeeds = {
   forget: (orgId: string) => void
 }
 
+/** Locks the domain, checks that the caller may change it, and runs the work in one transaction. */
 export const makeChangeDomain =
-  ({ db, clock, forget }: ChangeNeeds): ChangeDomain =>
-  async (scope, id, work) => {
+  ({ db, clock, forget }: ChangeNeeds) =>
+  async (scope: Scope, id: string, work: Work): Promise<DomainRow> => {
     const after = await db.tx(async (tx) => {
       const row = await tx.row(lockDomain, { orgId: scope.orgId, projectId: scope.projectId, id })
       return work(tx, assertMayChange(scope, row), clock.now())
@@ -45,7 +41,7 @@ export const makeChangeDomain =
 type MoveNeeds = {
   db: Db
   audit: Audit
-  change: ChangeDomain
+  change: ReturnType<typeof makeChangeDomain>
   /** Undefined when no provider needs to know the domains. */
   identities: KeepIdentities | undefined
 }

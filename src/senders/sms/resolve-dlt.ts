@@ -9,9 +9,7 @@ import { type DltTemplateRow, findDltTemplate } from './store/sender-lookups.ts'
 
 export type DltIds = { entityId: string; templateId: string; content: string }
 
-type Needs = { db: Db; trusted: () => boolean }
-
-export const makeResolveDlt = ({ db, trusted }: Needs) => {
+export const makeResolveDlt = ({ db, trusted }: { db: Db; trusted: () => boolean }) => {
   const rows = makeShortCache<{ row: DltTemplateRow | undefined }>({ trusted })
 
   /** Throws the error that explains why the template cannot be used. */

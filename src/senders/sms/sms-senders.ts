@@ -42,9 +42,7 @@ const isOpenTo = ({ tenantId }: SmsCaller, row: SmsSenderRow): boolean =>
 
 type Pool = { id: string; members: SmsSenderRow[] }
 
-type Needs = { db: Db; clock: Clock; trusted: () => boolean }
-
-export const makeSmsSenders = ({ db, clock, trusted }: Needs) => {
+export const makeSmsSenders = ({ db, clock, trusted }: { db: Db; clock: Clock; trusted: () => boolean }) => {
   const rows = makeShortCache<{ row: SmsSenderRow | undefined }>({ trusted })
   const pools = makeShortCache<{ pool: Pool | undefined }>({ trusted })
 

@@ -20,9 +20,7 @@ const pageOfKeys = 500
 const lineOf = ({ email, phone, name, metadata }: ExportedRow, keys: readonly string[]): string =>
   writeLine([email ?? '', phone ?? '', name ?? '', ...keys.map((key) => metadata[key] ?? '')])
 
-type Needs = { db: Db }
-
-export const makeExportCsv = ({ db }: Needs): ExportCsv => {
+export const makeExportCsv = ({ db }: { db: Db }): ExportCsv => {
   const keysOf = async (orgId: string, audienceId: string): Promise<string[]> => {
     const keys = new Set<string>()
     for (let afterId = ''; ; ) {

@@ -36,9 +36,7 @@ const reportOf = (
   }
 }
 
-type Needs = { db: Db; clock: Clock; audit: Audit }
-
-export const makeImportCsv = ({ db, clock, audit }: Needs): ImportCsv => {
+export const makeImportCsv = ({ db, clock, audit }: { db: Db; clock: Clock; audit: Audit }): ImportCsv => {
   const load = async (tx: Tx, scope: Scope, audienceId: string, file: CsvFile): Promise<ImportReport> => {
     const { orgId, environment } = scope
     const audience = assertMayChange(scope, await tx.row(findAudience, { orgId, id: audienceId }))

@@ -32,14 +32,9 @@ import type { CreateBrand, PatchBrand, Resubmit } from './shapes.ts'
 
 export type AddBrand = (scope: Scope, actor: Actor, body: CreateBrand, claim?: IdempotencyClaim) => Promise<BrandRow>
 
-export type CorrectBrand = (
-  scope: Scope,
-  actor: Actor,
-  id: string,
-  body: PatchBrand,
-) => Promise<{ row: BrandRow; resubmit: Resubmit }>
-
 export type RemoveBrand = (scope: Scope, actor: Actor, id: string) => Promise<void>
+
+type Corrected = { row: BrandRow; resubmit: Resubmit }
 
 type Needs = { db: Db; clock: Clock; announce: Announce; registries: SmsRegistries; spend: SpendRegistration }
 
@@ -71,7 +66,7 @@ export const makeAddBrand =
     return register(row)
   }
 
-export const makeCorrectBrand = (needs: Needs): CorrectBrand => {
+export const makeCorrectBrand = (needs: Needs) => {
   const { db, clock, announce, registries, spend } = needs
 
   const assertMayCorrect = async (scope: Scope, id: string): Promise<void> => {
@@ -91,7 +86,7 @@ export const makeCorrectBrand = (needs: Needs): CorrectBrand => {
       return row
     })
 
-  return async (scope, actor, id, body) => {
+  return async (scope: Scope, actor: Actor, id: string, body: PatchBrand): Promise<Corrected> => {
     await assertMayCorrect(scope, id)
     await spend(scope)
     const row = await store(scope, actor, id, body)
@@ -106,6 +101,8 @@ export const makeCorrectBrand = (needs: Needs): CorrectBrand => {
     return { row: await orNotFound(db.row(recordCorrection, correction)), resubmit: 'pushed' }
   }
 }
+
+export type CorrectBrand = ReturnType<typeof makeCorrectBrand>
 
 export const makeRemoveBrand =
   ({ db, announce, registries }: Omit<Needs, 'clock' | 'spend'>): RemoveBrand =>

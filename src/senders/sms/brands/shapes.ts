@@ -6,7 +6,8 @@ import { registrationStatuses } from '../store/registration-rows.ts'
 
 export const entityTypes = ['private_profit', 'public_profit', 'non_profit', 'government', 'sole_proprietor'] as const
 
-const text = (max: number, example: string) =>
+/** A text of the form of a brand or a campaign. */
+export const formText = (max: number, example: string) =>
   z
     .string()
     .trim()
@@ -65,25 +66,25 @@ const meanings = {
 
 /** The registry decides which of these it requires, so all of them may be absent. */
 const optionalFields = {
-  ein: text(50, '12-3456789'),
-  vertical: text(100, 'technology'),
+  ein: formText(50, '12-3456789'),
+  vertical: formText(100, 'technology'),
   website: webAddress.meta({ examples: ['https://example.com'] }),
   email,
-  street: text(255, '1 Main St'),
-  city: text(100, 'Austin'),
-  state_region: text(100, 'TX'),
-  postal_code: text(20, '78701'),
+  street: formText(255, '1 Main St'),
+  city: formText(100, 'Austin'),
+  state_region: formText(100, 'TX'),
+  postal_code: formText(20, '78701'),
   country: countryCode,
-  contact_first_name: text(100, 'Ada'),
-  contact_last_name: text(100, 'Lovelace'),
+  contact_first_name: formText(100, 'Ada'),
+  contact_last_name: formText(100, 'Lovelace'),
   contact_phone: phone,
-  stock_symbol: text(20, 'EXM'),
-  stock_exchange: text(50, 'NASDAQ'),
+  stock_symbol: formText(20, 'EXM'),
+  stock_exchange: formText(50, 'NASDAQ'),
 }
 
 const requiredFields = {
-  display_name: text(255, 'Example').describe(meanings.display_name),
-  legal_company_name: text(255, 'Example Inc.').describe(meanings.legal_company_name),
+  display_name: formText(255, 'Example').describe(meanings.display_name),
+  legal_company_name: formText(255, 'Example Inc.').describe(meanings.legal_company_name),
   entity_type: z.enum(entityTypes).describe(meanings.entity_type),
 }
 

@@ -20,13 +20,6 @@ import { type CampaignRow, campaignStatements, insertCampaign } from '../store/c
 import { unverifyNumbersOf } from '../store/phone-number-rows.ts'
 import type { CreateCampaign } from './shapes.ts'
 
-export type AddCampaign = (
-  scope: Scope,
-  actor: Actor,
-  body: CreateCampaign,
-  claim?: IdempotencyClaim,
-) => Promise<CampaignRow>
-
 /** The numbers of the campaign stay, but nobody can send from them until they are bound to another one. */
 export type RemoveCampaign = (scope: Scope, actor: Actor, id: string) => Promise<void>
 
@@ -41,9 +34,9 @@ export const makeCampaignEntry =
     return { id, environment, fields, form: kind, brand: { providerId, fields: brandFields } }
   }
 
-export const makeAddCampaign = (
-  needs: Needs & { spend: SpendRegistration; register: RegisterForm<CampaignRow> },
-): AddCampaign => {
+type AddNeeds = Needs & { spend: SpendRegistration; register: RegisterForm<CampaignRow> }
+
+export const makeAddCampaign = (needs: AddNeeds) => {
   const { db, clock, announce, registries, spend, register } = needs
 
   const assertBrand = async ({ orgId, environment }: Scope, { brand_id: id, kind }: CreateCampaign): Promise<void> => {
@@ -53,12 +46,7 @@ export const makeAddCampaign = (
     if (kind === '10dlc' && brand.status !== 'verified') throw new Failure('BRAND_NOT_VERIFIED')
   }
 
-  const insert = (
-    id: string,
-    { orgId, environment }: Scope,
-    actor: Actor,
-    body: CreateCampaign,
-  ): Promise<CampaignRow> =>
+  const insert = (id: string, { orgId, environment }: Scope, actor: Actor, body: CreateCampaign) =>
     db.tx(async (tx) => {
       const { brand_id: brandId, kind, ...fields } = body
       const at = clock.now()
@@ -69,7 +57,7 @@ export const makeAddCampaign = (
       return made
     })
 
-  return async (scope, actor, body, claim) => {
+  return async (scope: Scope, actor: Actor, body: CreateCampaign, claim?: IdempotencyClaim): Promise<CampaignRow> => {
     const id = claimedId('campaign', claim, clock)
     const earlier = claim?.interrupted && (await db.row(campaignStatements.find, { orgId: scope.orgId, id }))
     if (earlier) return earlier
@@ -86,6 +74,8 @@ export const makeAddCampaign = (
     return register(row)
   }
 }
+
+export type AddCampaign = ReturnType<typeof makeAddCampaign>
 
 export const makeRemoveCampaign =
   ({ db, clock, announce, registries, forget }: Needs & { forget: (orgId: string) => void }): RemoveCampaign =>

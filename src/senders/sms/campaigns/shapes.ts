@@ -1,15 +1,7 @@
 import { z } from 'zod'
 import { givenId } from '../../../platform/ground/bounded-text.ts'
-import { exampleBrandId, exampleRegistration, shownRegistration, webAddress } from '../brands/shapes.ts'
+import { exampleBrandId, exampleRegistration, formText, shownRegistration, webAddress } from '../brands/shapes.ts'
 import { campaignKinds } from '../store/campaign-rows.ts'
-
-const text = (max: number, example: string) =>
-  z
-    .string()
-    .trim()
-    .min(1)
-    .max(max)
-    .meta({ examples: [example] })
 
 /** What each field means, in requests and in responses. */
 const meanings = {
@@ -39,10 +31,10 @@ const kind = z
   .transform((value) => (value === 'toll_free' ? 'tollfree' : value))
   .meta({ description: meanings.kind, examples: ['10dlc'] })
 
-const keyword = (example: string) => text(32, example)
+const keyword = (example: string) => formText(32, example)
 
 const sampleMessages = z
-  .array(text(1_024, 'Your order 42 has shipped.'))
+  .array(formText(1_024, 'Your order 42 has shipped.'))
   .min(1)
   .max(5)
   .meta({ description: meanings.sample_messages, examples: [['Your order 42 has shipped.']] })
@@ -83,10 +75,10 @@ const exampleFields = {
 export const CreateCampaign = z
   .object({
     brand_id: givenId.describe(meanings.brand_id),
-    name: text(255, 'Order updates').describe(meanings.name),
+    name: formText(255, 'Order updates').describe(meanings.name),
     kind,
-    use_case: text(64, 'delivery_notification').describe(meanings.use_case),
-    description: text(4_096, 'Order and delivery updates').describe(meanings.description),
+    use_case: formText(64, 'delivery_notification').describe(meanings.use_case),
+    description: formText(4_096, 'Order and delivery updates').describe(meanings.description),
     sample_messages: sampleMessages,
     message_flow: messageFlow,
     opt_in_keywords: z
@@ -94,9 +86,9 @@ export const CreateCampaign = z
       .max(20)
       .default([])
       .meta({ description: meanings.opt_in_keywords, examples: [['START']] }),
-    opt_in_message: optional(text(1_024, 'You will get order updates.')).describe(meanings.opt_in_message),
+    opt_in_message: optional(formText(1_024, 'You will get order updates.')).describe(meanings.opt_in_message),
     help_keyword: keyword('HELP').default('HELP').describe(meanings.help_keyword),
-    help_message: optional(text(1_024, 'Write to help@example.com.')).describe(meanings.help_message),
+    help_message: optional(formText(1_024, 'Write to help@example.com.')).describe(meanings.help_message),
     stop_keyword: keyword('STOP').default('STOP').describe(meanings.stop_keyword),
     privacy_policy_url: optional(webAddress.meta({ examples: ['https://example.com/privacy'] })).describe(
       meanings.privacy_policy_url,

@@ -9,10 +9,7 @@ import type { Clock } from '../../../platform/ground/clock.ts'
 import { dltEntities, dltHeaders, dltTemplates, type PolledDlt, registryIsOff } from '../store/dlt-rows.ts'
 import { type DltResult, type DltRow, dltResultOf, isDltTemplate, lockDlt, recordDltResult } from './dlt-status.ts'
 
-export type DltPollCounts = { dlt_polled: number; dlt_approved: number; dlt_rejected: number }
-
-/** One pass over all rows. */
-export type PollDlt = () => Promise<DltPollCounts>
+type DltPollCounts = { dlt_polled: number; dlt_approved: number; dlt_rejected: number }
 
 const digits = (count: number): string => String(randomInt(10 ** count)).padStart(count, '0')
 
@@ -51,7 +48,7 @@ type Needs = {
   batch?: number
 }
 
-export const makePollDlt = ({ db, clock, appendEvents, simulated, forget, batch = 500 }: Needs): PollDlt => {
+export const makePollDlt = ({ db, clock, appendEvents, simulated, forget, batch = 500 }: Needs) => {
   const apply = async (polled: PolledDlt, counts: DltPollCounts): Promise<void> => {
     counts.dlt_polled++
     const became = await db.tx(async (tx) => {
@@ -78,6 +75,7 @@ export const makePollDlt = ({ db, clock, appendEvents, simulated, forget, batch 
     }
   }
 
+  /** One pass over all rows. */
   return async () => {
     const counts: DltPollCounts = { dlt_polled: 0, dlt_approved: 0, dlt_rejected: 0 }
     if ((await db.row(registryIsOff))?.off) return counts

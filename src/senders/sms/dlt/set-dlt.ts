@@ -13,15 +13,6 @@ export type DltDecision = {
   operator: string
 }
 
-/** Undefined when the org has no such row. */
-export type SetDlt = (
-  orgId: string,
-  id: string,
-  decision: DltDecision,
-) => Promise<{ changed: boolean; row: DltRow } | undefined>
-
-type Needs = { db: Db; clock: Clock; audit: Audit; appendEvents: AppendEvents }
-
 const resultOf = (row: DltRow, { status, templateId, reason }: DltDecision): DltResult => {
   const kept = isDltTemplate(row) && row.status === 'approved' ? row.provider_template_id : null
   return {
@@ -31,9 +22,10 @@ const resultOf = (row: DltRow, { status, templateId, reason }: DltDecision): Dlt
   }
 }
 
+/** Undefined when the org has no such row. */
 export const makeSetDlt =
-  ({ db, clock, audit, appendEvents }: Needs): SetDlt =>
-  (orgId, id, decision) =>
+  ({ db, clock, audit, appendEvents }: { db: Db; clock: Clock; audit: Audit; appendEvents: AppendEvents }) =>
+  (orgId: string, id: string, decision: DltDecision): Promise<{ changed: boolean; row: DltRow } | undefined> =>
     db.tx(async (tx) => {
       const row = await lockDlt(tx, orgId, id)
       if (!row) return undefined

@@ -28,15 +28,6 @@ import {
 import { numberRequest, type ProvisionNumber } from './provision-number.ts'
 import type { CreatePhoneNumber } from './shapes.ts'
 
-export type AddPhoneNumber = (
-  scope: Scope,
-  actor: Actor,
-  body: CreatePhoneNumber,
-  claim?: IdempotencyClaim,
-) => Promise<PhoneNumberRow>
-
-export type RebindNumber = (scope: Scope, id: string, campaignId: string) => Promise<PhoneNumberRow>
-
 /** Scheduled messages from the number fail when they are due. */
 export type ReleaseNumber = (scope: Scope, actor: Actor, id: string) => Promise<void>
 
@@ -82,7 +73,7 @@ const asProvisioned = ({ e164, providerId, status, capabilities }: ProvisionedNu
   capabilities,
 })
 
-export const makeAddPhoneNumber = (needs: Needs): AddPhoneNumber => {
+export const makeAddPhoneNumber = (needs: Needs) => {
   const { db, clock, announce, registries, spend, provision, forget } = needs
 
   const addSenderId = async ({ id, scope, actor, body }: NewSender): Promise<PhoneNumberRow> => {
@@ -161,7 +152,7 @@ export const makeAddPhoneNumber = (needs: Needs): AddPhoneNumber => {
     return simulated ? row : provision(row, actor)
   }
 
-  return async (scope, actor, body, claim) => {
+  return async (scope: Scope, actor: Actor, body: CreatePhoneNumber, claim?: IdempotencyClaim) => {
     const id = claimedId('phoneNumber', claim, clock)
     const earlier = claim?.interrupted && (await db.row(phoneNumberStatements.find, { orgId: scope.orgId, id }))
     if (earlier) return earlier
@@ -176,12 +167,11 @@ export const makeAddPhoneNumber = (needs: Needs): AddPhoneNumber => {
   }
 }
 
-export const makeRebindNumber = ({
-  db,
-  clock,
-  registries,
-  forget,
-}: Pick<Needs, 'db' | 'clock' | 'registries' | 'forget'>): RebindNumber => {
+export type AddPhoneNumber = ReturnType<typeof makeAddPhoneNumber>
+
+export const makeRebindNumber = (needs: Pick<Needs, 'db' | 'clock' | 'registries' | 'forget'>) => {
+  const { db, clock, registries, forget } = needs
+
   const bind = async ({ id, provider_id, environment }: PhoneNumberRow, campaign: CampaignRow): Promise<void> => {
     if (provider_id === null) return
     assertRegistry(registries, environment)
@@ -190,7 +180,7 @@ export const makeRebindNumber = ({
     await orProviderUnavailable(registries.of(environment)?.bind(ref, to) ?? Promise.resolve())
   }
 
-  return async (scope, id, campaignId) => {
+  return async (scope: Scope, id: string, campaignId: string): Promise<PhoneNumberRow> => {
     const { orgId } = scope
     const row = await findChangeable(db, phoneNumberStatements.find, scope, id)
     if (row.kind === 'alphanumeric') {
@@ -204,6 +194,8 @@ export const makeRebindNumber = ({
     return bound
   }
 }
+
+export type RebindNumber = ReturnType<typeof makeRebindNumber>
 
 export const makeReleaseNumber =
   ({ db, announce, registries, forget }: Pick<Needs, 'db' | 'announce' | 'registries' | 'forget'>): ReleaseNumber =>

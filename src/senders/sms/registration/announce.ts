@@ -56,9 +56,7 @@ export const numberSubject = (row: PhoneNumberRow): Subject => ({
 
 type Announcement = 'verified' | 'unverified' | 'removed' | 'released'
 
-type Needs = { audit: Audit; appendEvents: AppendEvents }
-
-export const makeAnnounce = ({ audit, appendEvents }: Needs) => {
+export const makeAnnounce = ({ audit, appendEvents }: { audit: Audit; appendEvents: AppendEvents }) => {
   const entryOf = (actor: Actor, action: Action, subject: Subject, metadata: Record<string, unknown> = {}) => ({
     orgId: subject.orgId,
     actor,

@@ -10,10 +10,8 @@ const perHour = 10
 /** Counts one registration of the org. Throws when the hour has had its ten. Test mode is counted separately. */
 export type SpendRegistration = (scope: Scope) => Promise<void>
 
-type Needs = { limiter: Limiter | undefined; clock: Clock }
-
 export const makeProvisionLimit =
-  ({ limiter, clock }: Needs): SpendRegistration =>
+  ({ limiter, clock }: { limiter: Limiter | undefined; clock: Clock }): SpendRegistration =>
   async ({ orgId, environment }) => {
     const at = clock.millis()
     const bucket = { name: `{${orgId}}:provision:${environment}`, limit: perHour, windowMs: hourMs }
