@@ -1,3 +1,4 @@
+import { afterCursor } from '../../platform/db/after-cursor.ts'
 import { columns, type Given, oneOf, type RowOf, text, time } from '../../platform/db/columns.ts'
 import { statement } from '../../platform/db/statement.ts'
 import type { Channel } from '../../platform/ground/channel.ts'
@@ -170,7 +171,7 @@ const searchSql = (inTenant: string): string =>
        row_number() over (order by created_at desc, id desc) as place
      from suppressions
      where org_id = :orgId${inTenant}
-       and (created_at, id) < (coalesce(:afterAt::timestamptz, 'infinity'), coalesce(:afterId, 'zzz'))
+       and ${afterCursor()}
      order by created_at desc, id desc
      limit :window
    ),

@@ -2,6 +2,7 @@
 
 import { rememberStep } from '../../customers/orgs/store.ts'
 import { columns, flag, type Given, number, oneOf, type RowOf, text, texts, time } from '../../platform/db/columns.ts'
+import { deleteOfTenant, type ErasedRows } from '../../platform/db/erased-rows.ts'
 import { statement } from '../../platform/db/statement.ts'
 import { type Keyset, newestPage } from '../../platform/ground/cursor.ts'
 import type { Environment } from '../../platform/ground/scope.ts'
@@ -189,8 +190,7 @@ export const extendStreak = statement<
    returning enabled, consecutive_failures, url, tenant_id`,
 )
 
-export const eraseTenantEndpoints = statement<{ orgId: string; tenantId: string; limit: number }>(
+export const eraseTenantEndpoints = statement<ErasedRows>(
   'webhooks.erase_tenant_endpoints',
-  `delete from webhook_endpoints where (org_id, id) in (
-     select org_id, id from webhook_endpoints where org_id = :orgId and tenant_id = :tenantId limit :limit)`,
+  deleteOfTenant('webhook_endpoints'),
 )

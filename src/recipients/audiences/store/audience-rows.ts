@@ -1,4 +1,6 @@
+import { afterCursor } from '../../../platform/db/after-cursor.ts'
 import { columns, type Given, number, oneOf, type RowOf, text, time } from '../../../platform/db/columns.ts'
+import { deleteOfTenant, type ErasedRows } from '../../../platform/db/erased-rows.ts'
 import { statement } from '../../../platform/db/statement.ts'
 import type { Keyset } from '../../../platform/ground/cursor.ts'
 import type { Environment } from '../../../platform/ground/scope.ts'
@@ -51,26 +53,20 @@ export const deleteAudience = statement<{ orgId: string; id: string }>(
 
 const newestFirst = `order by created_at desc, id desc
    limit :limit`
-/** Always a bound, at infinity if need be: with `:afterAt is null or …` the index could not skip to the page. */
-const afterCursor = `(created_at, id) < (coalesce(:afterAt::timestamptz, 'infinity'), coalesce(:afterId, 'zzz'))`
 
 export const listAudiences = statement<Keyset & { orgId: string }, AudienceRow>(
   'audiences.list',
   `select ${audienceColumns} from audiences
-   where org_id = :orgId and ${afterCursor}
+   where org_id = :orgId and ${afterCursor()}
    ${newestFirst}`,
 )
 
 export const listTenantAudiences = statement<Keyset & { orgId: string; tenantId: string }, AudienceRow>(
   'audiences.list_tenant',
   `select ${audienceColumns} from audiences
-   where org_id = :orgId and tenant_id = :tenantId and ${afterCursor}
+   where org_id = :orgId and tenant_id = :tenantId and ${afterCursor()}
    ${newestFirst}`,
 )
 
 /** The members go with their audience. */
-export const eraseTenantAudiences = statement<{ orgId: string; tenantId: string; limit: number }>(
-  'audiences.erase_tenant',
-  `delete from audiences where (org_id, id) in (
-     select org_id, id from audiences where org_id = :orgId and tenant_id = :tenantId limit :limit)`,
-)
+export const eraseTenantAudiences = statement<ErasedRows>('audiences.erase_tenant', deleteOfTenant('audiences'))

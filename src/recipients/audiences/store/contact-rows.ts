@@ -1,4 +1,6 @@
+import { afterCursor } from '../../../platform/db/after-cursor.ts'
 import { columns, type Given, json, oneOf, type RowOf, text, time } from '../../../platform/db/columns.ts'
+import { deleteOfTenant, type ErasedRows } from '../../../platform/db/erased-rows.ts'
 import { statement } from '../../../platform/db/statement.ts'
 import type { Keyset } from '../../../platform/ground/cursor.ts'
 import type { Environment } from '../../../platform/ground/scope.ts'
@@ -118,8 +120,6 @@ export const deleteContact = statement<{ orgId: string; id: string; at: Date }>(
 
 type ListParams = Keyset & { orgId: string }
 
-/** Always a bound, at infinity if need be: with `:afterAt is null or …` the index could not skip to the page. */
-const afterCursor = `(c.created_at, c.id) < (coalesce(:afterAt::timestamptz, 'infinity'), coalesce(:afterId, 'zzz'))`
 const newestFirst = `order by c.created_at desc, c.id desc
    limit :limit`
 
@@ -128,13 +128,13 @@ export const listContacts = {
   all: statement<ListParams, ContactRow>(
     'audiences.list_contacts',
     `select ${selected} from contacts c
-     where c.org_id = :orgId and ${afterCursor}
+     where c.org_id = :orgId and ${afterCursor('c.')}
      ${newestFirst}`,
   ),
   byTenant: statement<ListParams & { tenantId: string }, ContactRow>(
     'audiences.list_tenant_contacts',
     `select ${selected} from contacts c
-     where c.org_id = :orgId and c.tenant_id = :tenantId and ${afterCursor}
+     where c.org_id = :orgId and c.tenant_id = :tenantId and ${afterCursor('c.')}
      ${newestFirst}`,
   ),
   byEmail: statement<ListParams & { tenantId: string | null; email: string; phone: string | null }, ContactRow>(
@@ -143,7 +143,7 @@ export const listContacts = {
      where c.org_id = :orgId and lower(c.email) = lower(:email)
        and (:tenantId::text is null or c.tenant_id = :tenantId)
        and (:phone::text is null or c.phone = :phone)
-       and ${afterCursor}
+       and ${afterCursor('c.')}
      ${newestFirst}`,
   ),
   byPhone: statement<ListParams & { tenantId: string | null; phone: string }, ContactRow>(
@@ -151,16 +151,10 @@ export const listContacts = {
     `select ${selected} from contacts c
      where c.org_id = :orgId and c.phone = :phone
        and (:tenantId::text is null or c.tenant_id = :tenantId)
-       and ${afterCursor}
+       and ${afterCursor('c.')}
      ${newestFirst}`,
   ),
 }
 
-type ErasedRows = { orgId: string; tenantId: string; limit: number }
-
 /** Runs after the audiences of the tenant are erased. Contacts of a tenant are members of no other audiences. */
-export const eraseTenantContacts = statement<ErasedRows>(
-  'audiences.erase_tenant_contacts',
-  `delete from contacts where (org_id, id) in (
-     select org_id, id from contacts where org_id = :orgId and tenant_id = :tenantId limit :limit)`,
-)
+export const eraseTenantContacts = statement<ErasedRows>('audiences.erase_tenant_contacts', deleteOfTenant('contacts'))

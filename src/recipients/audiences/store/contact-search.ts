@@ -2,6 +2,7 @@
  * Search in contacts. A statement reads at most `window` contacts, newest first, so that its cost does not depend on how
  * many there are. It returns those that match, and the last contact of a full window, where the next search goes on.
  */
+import { afterCursor } from '../../../platform/db/after-cursor.ts'
 import { statement } from '../../../platform/db/statement.ts'
 import type { Keyset } from '../../../platform/ground/cursor.ts'
 import type { Searched } from '../../../platform/ground/search-page.ts'
@@ -30,15 +31,12 @@ const searchSql = (scan: string): string =>
    ) c
    order by found.place, found.ends`
 
-/** Always a bound, at infinity if need be: with `:afterAt is null or …` the index could not skip to the page. */
-const afterCursor = `(c.created_at, c.id) < (coalesce(:afterAt::timestamptz, 'infinity'), coalesce(:afterId, 'zzz'))`
-
 const newestFirst = 'order by c.created_at desc, c.id desc'
 
 const scanSql = (where: string): string =>
   `select c.id, ${matches} as matches, row_number() over (${newestFirst}) as place
    from contacts c
-   where c.org_id = :orgId${where} and ${afterCursor}
+   where c.org_id = :orgId${where} and ${afterCursor('c.')}
    ${newestFirst}
    limit :window`
 

@@ -1,4 +1,5 @@
 import { columns, type Given, oneOf, type RowOf, text, time } from '../../../platform/db/columns.ts'
+import { deleteOfTenant, type ErasedRows } from '../../../platform/db/erased-rows.ts'
 import { statement } from '../../../platform/db/statement.ts'
 import { type Keyset, newestPageOf } from '../../../platform/ground/cursor.ts'
 import type { Environment } from '../../../platform/ground/scope.ts'
@@ -126,8 +127,6 @@ export const setSenderTenant = statement<{ orgId: string; ids: string[]; tenantI
    where org_id = :orgId and id = any(:ids::text[])`,
 )
 
-type ErasedRows = { orgId: string; tenantId: string; limit: number }
-
 /** The recipients that the tenant's pools keep a sender for. */
 export const eraseTenantPoolRecipients = statement<ErasedRows>(
   'senders.erase_tenant_pool_recipients',
@@ -156,11 +155,7 @@ export const eraseTenantRecipients = statement<ErasedRows>(
    select 1 from erased`,
 )
 
-export const eraseTenantPools = statement<ErasedRows>(
-  'senders.erase_tenant_pools',
-  `delete from pools where (org_id, id) in (
-     select org_id, id from pools where org_id = :orgId and tenant_id = :tenantId limit :limit)`,
-)
+export const eraseTenantPools = statement<ErasedRows>('senders.erase_tenant_pools', deleteOfTenant('pools'))
 
 /** The senders of the tenant's pools belong to the org again. */
 export const freeTenantSenders = statement<ErasedRows>(
