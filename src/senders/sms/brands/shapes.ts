@@ -43,44 +43,33 @@ const phone = patternText(/^\+[1-9]\d{1,14}$/, 16, 'Must be a number in E.164 fo
   examples: ['+15125550100'],
 })
 
-/** What each field means, in requests and in responses. */
+/** What the required fields mean, in requests and in responses. */
 const meanings = {
   display_name: 'The name that recipients know.',
   legal_company_name: 'The registered name of the company.',
   entity_type: 'The legal form of the company. Decides which other fields the registry requires.',
-  ein: 'The tax id of the company.',
-  vertical: 'The industry of the company.',
-  website: 'The website of the company, an http or https URL.',
-  email: 'An email address at which the registry can reach the company.',
-  street: 'The street and house number of the company.',
-  city: 'The city of the company.',
-  state_region: 'The state or region of the company.',
-  postal_code: 'The postal code of the company.',
-  country: 'The country of the company, as a code of two letters.',
-  contact_first_name: 'The first name of the contact person.',
-  contact_last_name: 'The last name of the contact person.',
-  contact_phone: 'The phone number of the contact person, in E.164 form.',
-  stock_symbol: 'The stock symbol, for a listed company.',
-  stock_exchange: 'The stock exchange, for a listed company.',
 }
 
-/** The registry decides which of these it requires, so all of them may be absent. */
+/** With what they mean. The registry decides which of these it requires, so all of them may be absent. */
 const optionalFields = {
-  ein: formText(50, '12-3456789'),
-  vertical: formText(100, 'technology'),
-  website: webAddress.meta({ examples: ['https://example.com'] }),
-  email,
-  street: formText(255, '1 Main St'),
-  city: formText(100, 'Austin'),
-  state_region: formText(100, 'TX'),
-  postal_code: formText(20, '78701'),
-  country: countryCode,
-  contact_first_name: formText(100, 'Ada'),
-  contact_last_name: formText(100, 'Lovelace'),
-  contact_phone: phone,
-  stock_symbol: formText(20, 'EXM'),
-  stock_exchange: formText(50, 'NASDAQ'),
-}
+  ein: [formText(50, '12-3456789'), 'The tax id of the company.'],
+  vertical: [formText(100, 'technology'), 'The industry of the company.'],
+  website: [
+    webAddress.meta({ examples: ['https://example.com'] }),
+    'The website of the company, an http or https URL.',
+  ],
+  email: [email, 'An email address at which the registry can reach the company.'],
+  street: [formText(255, '1 Main St'), 'The street and house number of the company.'],
+  city: [formText(100, 'Austin'), 'The city of the company.'],
+  state_region: [formText(100, 'TX'), 'The state or region of the company.'],
+  postal_code: [formText(20, '78701'), 'The postal code of the company.'],
+  country: [countryCode, 'The country of the company, as a code of two letters.'],
+  contact_first_name: [formText(100, 'Ada'), 'The first name of the contact person.'],
+  contact_last_name: [formText(100, 'Lovelace'), 'The last name of the contact person.'],
+  contact_phone: [phone, 'The phone number of the contact person, in E.164 form.'],
+  stock_symbol: [formText(20, 'EXM'), 'The stock symbol, for a listed company.'],
+  stock_exchange: [formText(50, 'NASDAQ'), 'The stock exchange, for a listed company.'],
+} satisfies Record<string, readonly [z.ZodType, string]>
 
 const requiredFields = {
   display_name: formText(255, 'Example').describe(meanings.display_name),
@@ -88,16 +77,11 @@ const requiredFields = {
   entity_type: z.enum(entityTypes).describe(meanings.entity_type),
 }
 
-type OptionalName = keyof typeof optionalFields
+type Optional = typeof optionalFields
 
 const orNull = Object.fromEntries(
-  Object.entries(optionalFields).map(([name, schema]) => [
-    name,
-    schema.nullish().describe(meanings[name as OptionalName]),
-  ]),
-) as {
-  [N in OptionalName]: z.ZodOptional<z.ZodNullable<(typeof optionalFields)[N]>>
-}
+  Object.entries(optionalFields).map(([name, [schema, meaning]]) => [name, schema.nullish().describe(meaning)]),
+) as { [N in keyof Optional]: z.ZodOptional<z.ZodNullable<Optional[N][0]>> }
 
 const exampleFields = {
   display_name: 'Example',
@@ -173,16 +157,8 @@ const exampleBrand = {
 }
 
 const shownFields = Object.fromEntries(
-  Object.keys(optionalFields).map((name) => [
-    name,
-    z
-      .string()
-      .nullable()
-      .describe(meanings[name as OptionalName]),
-  ]),
-) as {
-  [N in OptionalName]: z.ZodNullable<z.ZodString>
-}
+  Object.entries(optionalFields).map(([name, [, meaning]]) => [name, z.string().nullable().describe(meaning)]),
+) as { [N in keyof Optional]: z.ZodNullable<z.ZodString> }
 
 export const Brand = z
   .strictObject({
