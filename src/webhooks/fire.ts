@@ -1,6 +1,6 @@
 /** Test fires and replays: deliveries that a user requests. */
-
 import type { Actor, Audit } from '../journal/audit/append.ts'
+import { entryAbout } from '../journal/audit/entry-about.ts'
 import type { Db, Tx } from '../platform/db/pool.ts'
 import type { Clock } from '../platform/ground/clock.ts'
 import type { Vault } from '../platform/ground/crypto.ts'
@@ -81,11 +81,8 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, limits, send, wake }
       await audit(
         tx,
         ...replays.map(({ id, replay_of }) => ({
-          orgId: scope.orgId,
-          actor,
+          ...entryAbout(scope.orgId, actor, 'webhook', endpoint.id),
           action: 'webhook.delivery_replayed' as const,
-          resourceType: 'webhook',
-          resourceId: endpoint.id,
           metadata: { delivery_id: id, replay_of },
         })),
       )
@@ -130,14 +127,9 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, limits, send, wake }
           attempts: JSON.stringify([attempt]),
         })
         if (delivered) await tx.change(clearStreak, { orgId: scope.orgId, id: endpoint.id })
-        await audit(tx, {
-          orgId: scope.orgId,
-          actor,
-          action: 'webhook.test_fired',
-          resourceType: 'webhook',
-          resourceId: endpoint.id,
-          metadata: { delivery_id: id, event, success: delivered },
-        })
+        const about = entryAbout(scope.orgId, actor, 'webhook', endpoint.id)
+        const metadata = { delivery_id: id, event, success: delivered }
+        await audit(tx, { ...about, action: 'webhook.test_fired', metadata })
       })
       return { id, attempt }
     },

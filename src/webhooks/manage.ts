@@ -1,5 +1,4 @@
 /** Creates, changes and removes endpoints. The URL is checked before anything is written. */
-
 import { lockWithinPlan } from '../customers/usage/within-plan.ts'
 import type { Actor, Audit } from '../journal/audit/append.ts'
 import type { Db } from '../platform/db/pool.ts'

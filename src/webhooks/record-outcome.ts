@@ -1,5 +1,6 @@
 /** Decides and records the outcome of an attempt. Disables an endpoint after ten failed deliveries in a row. */
 import type { Audit } from '../journal/audit/append.ts'
+import { entryAbout } from '../journal/audit/entry-about.ts'
 import type { AppendEvents } from '../journal/events/append-events.ts'
 import { makeBatcher } from '../platform/db/batch.ts'
 import type { Db, Tx } from '../platform/db/pool.ts'
@@ -99,14 +100,8 @@ export const makeRecordOutcome = (needs: RecordNeeds): ((outcome: Outcome) => Pr
     if (!row || row.enabled) return undefined
     const { url, tenant_id: tenantId, consecutive_failures } = row
     await cancelSome(tx, orgId, id)
-    await audit(tx, {
-      orgId,
-      actor: { kind: 'system' },
-      action: 'webhook.updated',
-      resourceType: 'webhook',
-      resourceId: id,
-      metadata: { enabled: false, reason: 'auto_disabled', consecutive_failures },
-    })
+    const metadata = { enabled: false, reason: 'auto_disabled', consecutive_failures }
+    await audit(tx, { ...entryAbout(orgId, { kind: 'system' }, 'webhook', id), action: 'webhook.updated', metadata })
     const disabled_at = at.toISOString()
     await appendEvents(tx, {
       orgId,

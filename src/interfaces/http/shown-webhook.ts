@@ -1,5 +1,4 @@
 /** Webhook endpoints and their deliveries as the API and the dashboard show them. */
-
 import type { z } from 'zod'
 import { succeeded } from '../../webhooks/attempt.ts'
 import { type Attempt, Delivery, type DeliveryDetail, type TestFired } from '../../webhooks/delivery-shapes.ts'

@@ -1,5 +1,4 @@
 /** Who may read contacts and audiences, and add to them. */
-
 import type { Tx } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import type { Scope } from '../../platform/ground/scope.ts'

@@ -1,5 +1,6 @@
 /** Finds the contact that a request describes, or creates it. */
 import type { Actor, Audit } from '../../journal/audit/append.ts'
+import { entryAbout } from '../../journal/audit/entry-about.ts'
 import type { Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { newId } from '../../platform/ground/ids.ts'
@@ -59,14 +60,8 @@ export const makeFindOrCreate = ({ clock, audit }: { clock: Clock; audit: Audit 
       if (known) return { row: known, created: false }
       const row = await insert(tx, wanted)
       if (!row) continue
-      await audit(tx, {
-        orgId: wanted.orgId,
-        actor: wanted.actor,
-        action: 'contact.created',
-        resourceType: 'contact',
-        resourceId: row.id,
-        metadata: { tenant_id: row.tenant_id },
-      })
+      const about = entryAbout(wanted.orgId, wanted.actor, 'contact', row.id)
+      await audit(tx, { ...about, action: 'contact.created', metadata: { tenant_id: row.tenant_id } })
       return { row, created: true }
     }
     throw new Error('the contact could be neither found nor created')

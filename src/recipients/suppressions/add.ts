@@ -1,4 +1,5 @@
 import type { Actor, Audit } from '../../journal/audit/append.ts'
+import { entryAbout } from '../../journal/audit/entry-about.ts'
 import { makeBatcher } from '../../platform/db/batch.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
@@ -33,16 +34,8 @@ export const makeAddSuppressions = ({ db, clock, audit }: { db: Db; clock: Clock
       if (!created) return []
       const { scope, actor } = additions[i] as Addition
       const { id, channel, value, reason } = row
-      return [
-        {
-          orgId: scope.orgId,
-          actor,
-          action: 'suppression.added' as const,
-          resourceType: 'suppression',
-          resourceId: id,
-          metadata: { channel, value, reason },
-        },
-      ]
+      const about = entryAbout(scope.orgId, actor, 'suppression', id)
+      return [{ ...about, action: 'suppression.added' as const, metadata: { channel, value, reason } }]
     })
     return audit(tx, ...entries)
   }

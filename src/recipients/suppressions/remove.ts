@@ -1,4 +1,5 @@
 import type { Actor, Audit } from '../../journal/audit/append.ts'
+import { entryAbout } from '../../journal/audit/entry-about.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { Failure } from '../../platform/ground/errors.ts'
@@ -64,14 +65,8 @@ export const makeRemoveSuppression = ({ db, clock, audit, log }: Needs): RemoveS
   return (scope, actor, toRemove) =>
     db.tx(async (tx) => {
       const { id, channel, value, reason } = await removeFound(tx, scope, actor, toRemove)
-      await audit(tx, {
-        orgId: scope.orgId,
-        actor,
-        action: 'suppression.removed',
-        resourceType: 'suppression',
-        resourceId: id,
-        metadata: { channel, value, reason },
-      })
+      const about = entryAbout(scope.orgId, actor, 'suppression', id)
+      await audit(tx, { ...about, action: 'suppression.removed', metadata: { channel, value, reason } })
       return { id }
     })
 }

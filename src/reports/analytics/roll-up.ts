@@ -1,5 +1,4 @@
 /** Adds what happened to messages to the figures of their days. */
-
 import { inChunks } from '../../platform/db/in-chunks.ts'
 import type { Db } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'

@@ -1,5 +1,4 @@
 /** Export jobs as their owner sees them: asking for one, following it, and the file. */
-
 import type { Readable } from 'node:stream'
 import type { Audit, UserActor } from '../../journal/audit/append.ts'
 import type { Db } from '../../platform/db/pool.ts'

@@ -1,5 +1,4 @@
 /** How far an org is with its setup, and what needs attention. */
-
 import type { Db } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { orNotFound } from '../../platform/ground/or-not-found.ts'

@@ -1,5 +1,4 @@
 /** Adds a domain to a project. A live key that adds a name which a test key added before promotes that domain. */
-
 import { lockOrg } from '../../customers/orgs/store.ts'
 import { assertWithinPlan } from '../../customers/usage/within-plan.ts'
 import type { Actor, Audit } from '../../journal/audit/append.ts'

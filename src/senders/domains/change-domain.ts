@@ -1,5 +1,6 @@
 /** Changes of a domain: the transaction of each, who may make it, and moves to another region or tenant. */
 import type { Actor, Audit } from '../../journal/audit/append.ts'
+import { entryAbout } from '../../journal/audit/entry-about.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { Failure, invalid } from '../../platform/ground/errors.ts'
@@ -49,14 +50,6 @@ type MoveNeeds = {
 const notUsable = 'The tenant is suspended or archived. Reactivate it or choose another one.'
 
 export const makeMoveDomain = ({ db, audit, change, identities }: MoveNeeds) => {
-  const entryOf = (row: DomainRow, actor: Actor, metadata: { old: string | null; new: string | null }) => ({
-    orgId: row.org_id,
-    actor,
-    resourceType: 'domain',
-    resourceId: row.id,
-    metadata,
-  })
-
   return {
     /**
      * The domain must be verified again, since the records for bounces and inbound mail name the region. It keeps its
@@ -82,7 +75,7 @@ export const makeMoveDomain = ({ db, audit, change, identities }: MoveNeeds) => 
           const after = (await tx.row(moveDomain, { orgId, id, region, identity, at })) as DomainRow
           await identities?.inherit(tx, row)
           const metadata = { old: row.region, new: region }
-          await audit(tx, { ...entryOf(row, actor, metadata), action: 'domain.region_updated' })
+          await audit(tx, { ...entryAbout(orgId, actor, 'domain', id), action: 'domain.region_updated', metadata })
           return after
         })
         if (left) await identities?.release(left)
@@ -105,7 +98,7 @@ export const makeMoveDomain = ({ db, audit, change, identities }: MoveNeeds) => 
         }
         const after = (await tx.row(bindDomain, { orgId, id, tenantId, at })) as DomainRow
         const metadata = { old: row.tenant_id, new: tenantId }
-        await audit(tx, { ...entryOf(row, actor, metadata), action: 'domain.tenant_rebound' })
+        await audit(tx, { ...entryAbout(orgId, actor, 'domain', id), action: 'domain.tenant_rebound', metadata })
         return after
       }),
   }

@@ -1,5 +1,4 @@
 /** Dedicated IP pools: addresses that send only the org's own mail. */
-
 import { randomInt } from 'node:crypto'
 import { lockOrg } from '../../customers/orgs/store.ts'
 import { dedicatedIpLimit } from '../../customers/usage/plan-limits.ts'

@@ -1,5 +1,4 @@
 /** Creates, reads, verifies, changes and removes sending domains, and starts and ends their warmup. */
-
 import { dayOf } from '../../customers/usage/periods.ts'
 import type { Actor } from '../../journal/audit/append.ts'
 import type { AppendEvents } from '../../journal/events/append-events.ts'

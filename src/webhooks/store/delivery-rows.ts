@@ -1,5 +1,4 @@
 /** Deliveries and their attempts: reading, replaying, canceling and removing them. */
-
 import { columns, type Given, json, number, oneOf, type RowOf, text, time } from '../../platform/db/columns.ts'
 import { timeLiteral } from '../../platform/db/months.ts'
 import type { RowRules } from '../../platform/db/remove-months.ts'

@@ -1,5 +1,4 @@
 /** Webhook endpoints: creating, changing and removing them, and their streaks of failed deliveries. */
-
 import { rememberStep } from '../../customers/orgs/store.ts'
 import { columns, flag, type Given, number, oneOf, type RowOf, text, texts, time } from '../../platform/db/columns.ts'
 import { deleteOfTenant, type ErasedRows } from '../../platform/db/erased-rows.ts'

@@ -1,5 +1,6 @@
 /** Imports a CSV file of contacts into an audience: all its rows or, if the file is refused, none. */
 import type { Actor, Audit } from '../../../journal/audit/append.ts'
+import { entryAbout } from '../../../journal/audit/entry-about.ts'
 import type { Db, Tx } from '../../../platform/db/pool.ts'
 import type { Clock } from '../../../platform/ground/clock.ts'
 import { orNotFound } from '../../../platform/ground/or-not-found.ts'
@@ -58,14 +59,8 @@ export const makeImportCsv = ({ db, clock, audit }: { db: Db; clock: Clock; audi
     db.tx(async (tx) => {
       const report = await load(tx, scope, audienceId, file)
       const { errors: _, ...counts } = report
-      await audit(tx, {
-        orgId: scope.orgId,
-        actor,
-        action: 'audience.csv_imported',
-        resourceType: 'audience',
-        resourceId: audienceId,
-        metadata: counts,
-      })
+      const about = entryAbout(scope.orgId, actor, 'audience', audienceId)
+      await audit(tx, { ...about, action: 'audience.csv_imported', metadata: counts })
       return report
     })
 

@@ -1,5 +1,4 @@
 /** What a send needs to know about the domain of its `from` address. */
-
 import { statement } from '../../../platform/db/statement.ts'
 import type { DomainRow } from './domain-rows.ts'
 

@@ -1,5 +1,4 @@
 /** Adds, corrects and removes brands. */
-
 import type { Actor } from '../../../journal/audit/append.ts'
 import { foreignKeyViolation } from '../../../platform/db/faults.ts'
 import type { Db } from '../../../platform/db/pool.ts'

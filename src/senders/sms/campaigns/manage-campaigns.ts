@@ -1,5 +1,4 @@
 /** Adds and removes campaigns. */
-
 import type { Actor } from '../../../journal/audit/append.ts'
 import { foreignKeyViolation } from '../../../platform/db/faults.ts'
 import type { Db } from '../../../platform/db/pool.ts'

@@ -1,5 +1,4 @@
 /** Registers and removes DLT entities, headers and templates. They belong to the whole org. */
-
 import type { Actor, Audit } from '../../../journal/audit/append.ts'
 import { foreignKeyViolation } from '../../../platform/db/faults.ts'
 import type { Db, Tx } from '../../../platform/db/pool.ts'

@@ -1,5 +1,6 @@
 /** Records what an operator's portal decided about a DLT registration. */
 import type { Audit } from '../../../journal/audit/append.ts'
+import { entryAbout } from '../../../journal/audit/entry-about.ts'
 import type { AppendEvents } from '../../../journal/events/append-events.ts'
 import type { Db } from '../../../platform/db/pool.ts'
 import type { Clock } from '../../../platform/ground/clock.ts'
@@ -33,14 +34,8 @@ export const makeSetDlt =
       const changed = await recordDltResult(tx, { appendEvents, row, result, at: clock.now() })
       if (changed) {
         const { status, reason, templateId } = result
-        await audit(tx, {
-          orgId,
-          actor: { kind: 'system' },
-          action: 'dlt.updated',
-          resourceType: 'dlt',
-          resourceId: id,
-          metadata: { status, reason, provider_template_id: templateId, operator: decision.operator },
-        })
+        const metadata = { status, reason, provider_template_id: templateId, operator: decision.operator }
+        await audit(tx, { ...entryAbout(orgId, { kind: 'system' }, 'dlt', id), action: 'dlt.updated', metadata })
       }
       return { changed, row: (await lockDlt(tx, orgId, id)) as DltRow }
     })

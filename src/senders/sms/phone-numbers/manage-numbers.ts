@@ -1,5 +1,4 @@
 /** Adds, rebinds and releases numbers and sender ids. */
-
 import { lockWithinPlan } from '../../../customers/usage/within-plan.ts'
 import type { Actor } from '../../../journal/audit/append.ts'
 import { uniqueViolation } from '../../../platform/db/faults.ts'

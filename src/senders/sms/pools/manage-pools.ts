@@ -1,5 +1,4 @@
 /** Messaging pools: senders that share the recipients of an org or of one of its tenants. */
-
 import { lockOrg } from '../../../customers/orgs/store.ts'
 import { lockWithinPlan } from '../../../customers/usage/within-plan.ts'
 import type { Actor, Audit } from '../../../journal/audit/append.ts'

@@ -1,5 +1,4 @@
 /** Reads what an org registered: its brands, campaigns, numbers and sender ids. */
-
 import type { Db } from '../../../platform/db/pool.ts'
 import type { Statement } from '../../../platform/db/statement.ts'
 import { keysetOf, type PageAsked } from '../../../platform/ground/cursor.ts'
