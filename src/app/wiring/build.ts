@@ -1,4 +1,4 @@
-/** Builds the service from its layers, lowest first. */
+/** The service: its routes, its servers and its worker on top of its layers. */
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
@@ -9,25 +9,12 @@ import type { Log } from '../../platform/ground/log.ts'
 import { freeStartMemory } from '../../platform/ground/start-memory.ts'
 import type { Peers } from '../../platform/processes/peers.ts'
 import { makeReadiness } from '../../platform/settings/readiness.ts'
-import { codeTexts } from '../../providers/outbox/read.ts'
-import { makeBilling } from './billing.ts'
 import { makeDashboardRoutes } from './dashboard.ts'
-import { makeDelivery } from './delivery.ts'
-import { makeExports } from './exports.ts'
-import { openFoundation, type ServiceConfig } from './foundation.ts'
-import { makeHealthOf } from './health.ts'
+import type { ServiceConfig } from './foundation.ts'
 import { makeBounces, makeHttp, makeSmtp, makeWorkerHttp } from './http.ts'
-import { makeOAuth } from './oauth.ts'
-import { makePeople } from './people.ts'
-import { makePlatform } from './platform.ts'
-import { makeSmsRegistration } from './registration.ts'
 import type { Replacements } from './replacements.ts'
-import { makeResources } from './resources.ts'
 import { type Modules, makeRoutes } from './routes.ts'
-import { makeScim } from './scim.ts'
-import { makeSending } from './sending.ts'
-import { makeSso } from './sso.ts'
-import { makeTeam } from './team.ts'
+import { openParts } from './service-parts.ts'
 import { makeWorker } from './worker.ts'
 
 export type Overrides = Replacements & {
@@ -43,39 +30,8 @@ const retireMs = 2_000
 
 export const build = async (config: ServiceConfig, url: string, log: Log, overrides: Overrides = {}) => {
   const { routes: addRoutes, dashboardRoutes: addDashboardRoutes = [], peers, ...replacements } = overrides
-  const foundation = await openFoundation(config, url, log, peers)
-  const platform = makePlatform(foundation)
-  const sending = makeSending(foundation, platform, replacements)
-  peers?.provideCodes(() => codeTexts(sending.outbox))
-  const oauth = makeOAuth(foundation)
-  const people = makePeople({ foundation, platform, sending, oauth, replacements })
-  await sending.messages.sms.handovers.start()
-  const delivery = makeDelivery(foundation, sending, replacements)
-  const senders = makeSmsRegistration(foundation, sending, replacements)
-  const billing = await makeBilling(foundation, platform, people)
-  const health = makeHealthOf(foundation, sending)
-  const exports = makeExports(foundation, people, replacements)
-  const team = makeTeam({ foundation, platform, people, sending, senders, billing, exports, oauth, replacements })
-  const sso = makeSso(foundation, people, sending)
-  const scim = makeScim({ foundation, people, team, sso, replacements })
-  const resources = makeResources({ foundation, platform, sending, delivery })
-  const parts = {
-    foundation,
-    platform,
-    sending,
-    delivery,
-    senders,
-    resources,
-    people,
-    team,
-    billing,
-    exports,
-    health,
-    oauth,
-    sso,
-    scim,
-    replacements,
-  }
+  const parts = await openParts({ config, url, log, peers, replacements })
+  const { foundation, platform, sending, senders, people, sso } = parts
   const worker = makeWorker(parts)
   const modules: Modules = { ...foundation, ...platform, ...sending }
   const routes = [...makeRoutes(parts), ...(addRoutes?.(modules) ?? [])]

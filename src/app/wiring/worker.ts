@@ -3,16 +3,12 @@
 import { makeClaimLoop, makePassLoop } from '../../interfaces/worker/claim-loop.ts'
 import { makeRecurring } from '../../interfaces/worker/recurring.ts'
 import { startWhenAvailable } from '../../interfaces/worker/start-when-available.ts'
-import { makeTasks } from '../../interfaces/worker/tasks.ts'
 import { makeWakeOnEvents } from '../../interfaces/worker/wake-on-events.ts'
-import { makeSweepSignIn } from '../../people/signin/retention.ts'
-import { makeSweepSso } from '../../people/sso/retention.ts'
 import { makeEnsureMonths } from '../../platform/db/months.ts'
 import { inSpan, type SpanOptions } from '../../platform/ground/tracing.ts'
-import { makeSweepReceipts } from '../../providers/sms/smpp/retention.ts'
 import { makeRollUp } from '../../reports/analytics/roll-up.ts'
-import { makePollDlt } from '../../senders/sms/dlt/poll-dlt.ts'
 import type { ServiceParts } from './service-parts.ts'
+import { makeTasks } from './tasks.ts'
 
 const scheduledSpan = ({ id, org_id, channel }: { id: string; org_id: string; channel: string }): SpanOptions => ({
   kind: 'consumer',
@@ -21,11 +17,10 @@ const scheduledSpan = ({ id, org_id, channel }: { id: string; org_id: string; ch
 })
 
 export const makeWorker = (parts: ServiceParts) => {
-  const { foundation, platform, sending, delivery, senders, team, billing, exports, health, oauth } = parts
-  const { config, url, db, clock, log, announcer, idempotency, measure } = foundation
-  const { chain, pruneAudit } = platform
-  const { messages, checkDomains, countHits, followJobs } = sending
-  const { webhooks, deliveries } = delivery
+  const { foundation, platform, sending, exports } = parts
+  const { url, db, clock, log, announcer, measure } = foundation
+  const { messages, followJobs } = sending
+  const { webhooks } = parts.delivery
   const scheduling = makeClaimLoop({
     name: 'scheduler',
     log,
@@ -40,41 +35,11 @@ export const makeWorker = (parts: ServiceParts) => {
   })
   const rollUp = makeRollUp({ db, clock })
   const ensureMonths = makeEnsureMonths({ db, clock, log })
-  const [sweepSignIn, sweepSso] = [makeSweepSignIn({ db, clock }), makeSweepSso({ db, clock })]
-  const tasks = makeTasks({
-    ensureMonths,
-    rollUp,
-    idempotency,
-    chain,
-    pruneAudit,
-    checkDomains,
-    settleUsage: messages.settleUsage,
-    scheduling,
-    followJobs,
-    webhooks,
-    deliveries,
-    messages: messages.retention,
-    redactInbound: sending.inbound.redact,
-    verifications: sending.verifications.retention,
-    takeOverdueSms: sending.inbound.takeOverdue,
-    tracking: countHits,
-    sweepReceipts: makeSweepReceipts({ db, clock }),
-    sweepSignIn: async () => (await sweepSignIn()) + (await sweepSso()),
-    sweepInvitations: team.invitations.sweep,
-    sweepOAuth: oauth.sweep,
-    purgeOrgs: team.purgeOrgs,
-    billing: billing.run,
-    sweepExports: exports.retention.sweep,
-    exporting: exports.loop,
-    health,
-    pollStatus: senders.pollStatus,
-    reconcile: senders.reconcile,
-    pollDlt: makePollDlt({ ...foundation, simulated: config.smsProviders.includes('local') }),
-  })
+  const tasks = makeTasks({ ...parts, ensureMonths, rollUp, scheduling })
   const recurring = makeRecurring({ url, log, tasks })
   const loops = [
     // Links new audit entries into their chains.
-    makePassLoop({ name: 'audit chain', log, pass: chain.link }),
+    makePassLoop({ name: 'audit chain', log, pass: platform.chain.link }),
     // Ends jobs after their last message, and chooses subjects when they are due.
     makePassLoop({ name: 'jobs', log, pass: followJobs.pass }),
     // Adds what happened to messages to their figures, so that reads find little that is not added yet.

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
 import { type Log, silentLog } from '../../platform/ground/log.ts'
-import { makeRecurring, type Recurring } from './recurring.ts'
-import type { Tasks } from './tasks.ts'
+import { makeRecurring, type Recurring, type Tasks } from './recurring.ts'
 
 let database: TestDatabase
 let workers: Recurring[]

@@ -1,6 +1,15 @@
 import { PgBoss } from 'pg-boss'
 import type { Log } from '../../platform/ground/log.ts'
-import type { Task, Tasks } from './tasks.ts'
+
+/** A background task. The worker runs it on its schedule, the development tools on demand. */
+export type Task = {
+  /** Five-field cron in UTC. Absent when a loop of the worker runs the task continuously. */
+  cron?: string
+  /** Runs until nothing is left to do, and returns counts of what it did. */
+  run: () => Promise<Record<string, number>>
+}
+
+export type Tasks = Record<string, Task>
 
 export interface Recurring {
   start(): Promise<void>

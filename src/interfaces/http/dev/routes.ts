@@ -12,7 +12,7 @@ import {
   simulatedStatuses,
 } from '../../../senders/sms/simulate-registration.ts'
 import type { SimulateReport } from '../../../sending/messages/report-by-hand.ts'
-import type { Tasks } from '../../worker/tasks.ts'
+import type { Tasks } from '../../worker/recurring.ts'
 import { malformed } from '../envelope.ts'
 import { defineRoute, type Route } from '../route.ts'
 import { byMachine } from '../route-access.ts'

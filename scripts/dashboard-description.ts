@@ -1,9 +1,9 @@
 /** Describes the dashboard's routes as an OpenAPI document, from which the types of the browser's client are generated. */
 import { z } from 'zod'
-import { type JsonSchema, makeShapes, type Shapes } from '../../interfaces/http/openapi/shapes.ts'
-import { operationIdOf } from '../../interfaces/http/openapi.ts'
-import type { DashboardRoute } from '../../interfaces/http/route.ts'
-import { makeDashboardRoutes } from './dashboard.ts'
+import { makeDashboardRoutes } from '../src/app/wiring/dashboard.ts'
+import { type JsonSchema, makeShapes, type Shapes } from '../src/interfaces/http/openapi/shapes.ts'
+import { operationIdOf } from '../src/interfaces/http/openapi.ts'
+import type { DashboardRoute } from '../src/interfaces/http/route.ts'
 
 /**
  * Takes the place of every module that a handler would call. Handlers are never called here, so anything that a route
