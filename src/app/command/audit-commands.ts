@@ -2,12 +2,13 @@
 import { type ComparedHeads, compareHeads, isSignedHead, noFindings } from '../../journal/audit/compare-heads.ts'
 import { readWitness } from '../../journal/audit/open-witness.ts'
 import { registerName, verifyRegister } from '../../journal/audit/register.ts'
-import { findChain, orgsWithLogs } from '../../journal/audit/store/chain-rows.ts'
+import { type ChainRow, findChain, orgsWithLogs } from '../../journal/audit/store/chain-rows.ts'
 import { findRegister } from '../../journal/audit/store/register-rows.ts'
 import { headsAfter } from '../../journal/audit/store/witness-rows.ts'
 import { makeTrustEnds } from '../../journal/audit/trust-ends.ts'
 import { type ChainReport, isIntact } from '../../journal/audit/verify-chain.ts'
 import { headToken, parseHeadToken, type WitnessedHead, type WitnessLine } from '../../journal/audit/witness.ts'
+import { byOrg } from '../../platform/db/by-org.ts'
 import { fileOrObjects } from '../../platform/ground/config/accepted-values.ts'
 import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import { asLines, type Context, existing, optionText, print, required } from './ops-context.ts'
@@ -125,15 +126,6 @@ const verifyOrg = async (context: Context, orgId: string): Promise<void> => {
   if (!isSound(report)) throw new OperatorFault('The audit chain of this org is not intact.')
 }
 
-async function* allOrgs({ db }: Context): AsyncGenerator<string> {
-  for (let after = ''; ; ) {
-    const orgs = await db.rows(orgsWithLogs, { afterOrgId: after, limit: page })
-    for (const { org_id } of orgs) yield org_id
-    if (orgs.length < page) return
-    after = orgs.at(-1)?.org_id as string
-  }
-}
-
 /** Prints the reports of the orgs whose log is not intact, or with `--json` all reports, one per line. */
 const verifyAll = async (context: Context): Promise<void> => {
   const { db, config, options, chain } = context
@@ -151,7 +143,7 @@ const verifyAll = async (context: Context): Promise<void> => {
     if (!isSound(report)) faulty.push(orgId)
     if (options.json || !isSound(report)) print(context, report, `${shown(report)}\n`)
   }
-  for await (const orgId of allOrgs(context)) await verifyNext(orgId)
+  for await (const { org_id } of byOrg(db, orgsWithLogs, page)) await verifyNext(org_id)
   for (const orgId of [...unseen]) await verifyNext(orgId)
   if (!options.json) context.out(`orgs verified      ${orgs}\n`)
   if (faulty.length > 0) throw new OperatorFault(`The audit chains of these orgs are not intact: ${faulty.join(' ')}`)
@@ -164,12 +156,7 @@ export const verifyAudit = async (context: Context, orgId: string | undefined): 
   await (orgId === undefined ? verifyAll(context) : verifyOrg(context, orgId))
 }
 
-const headOf = (row: {
-  org_id: string
-  head_seq: number
-  head_digest: Buffer
-  head_signature: string | null
-}): WitnessedHead => ({
+const headOf = (row: Pick<ChainRow, 'head_seq' | 'head_digest' | 'head_signature'> & { org_id: string }) => ({
   org_id: row.org_id,
   seq: row.head_seq,
   digest: row.head_digest.toString('hex'),
@@ -177,12 +164,7 @@ const headOf = (row: {
 })
 
 async function* currentHeads({ db }: Context): AsyncGenerator<WitnessedHead> {
-  for (let after = ''; ; ) {
-    const rows = await db.rows(headsAfter, { afterOrgId: after, limit: page })
-    for (const row of rows) yield headOf(row)
-    if (rows.length < page) break
-    after = rows.at(-1)?.org_id as string
-  }
+  for await (const row of byOrg(db, headsAfter, page)) yield headOf(row)
   const register = await db.row(findRegister)
   if (register && register.seq > 0) {
     const { seq, digest, signature } = register

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { makeChangePlan } from '../../customers/orgs/change-plan.ts'
 import { isPlan, plans } from '../../customers/orgs/plans.ts'
 import { type OrgRow, suspendOrg, unsuspendOrg } from '../../customers/orgs/store.ts'
-import { makeAudit } from '../../journal/audit/append.ts'
+import { makeAudit, operatorTool } from '../../journal/audit/append.ts'
 import { makeChain } from '../../journal/audit/chain.ts'
 import { openWitness } from '../../journal/audit/open-witness.ts'
 import type { Tx } from '../../platform/db/pool.ts'
@@ -15,7 +15,6 @@ import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import { readSetting } from '../../platform/settings/store.ts'
 import { makeCreateOrg } from '../operator/create-org.ts'
 import { resolveMasterKey } from '../operator/master-key.ts'
-import { writeOperatorEntry } from '../operator/operator-entry.ts'
 import { keepHead, trustAudit, verifyAudit } from './audit-commands.ts'
 import { exportAudit } from './audit-export.ts'
 import { withDatabase } from './database.ts'
@@ -75,14 +74,13 @@ type Suspension = { orgId: string; action: 'org.suspended' | 'org.unsuspended'; 
 
 /** Applies the change together with its audit entry. Returns whether it changed anything. */
 const recorded = (
-  { db, clock, log, config }: Context,
+  { db, clock, audit }: Context,
   suspension: Suspension,
   change: (tx: Tx, at: Date) => Promise<unknown>,
 ): Promise<boolean> =>
   db.tx(async (tx) => {
-    const at = clock.now()
-    if (!(await change(tx, at))) return false
-    await writeOperatorEntry(tx, log, { ...suspension, at, secret: config.auditSigningSecret })
+    if (!(await change(tx, clock.now()))) return false
+    await audit(tx, { ...suspension, actor: operatorTool, resourceType: 'org', resourceId: suspension.orgId })
     return true
   })
 

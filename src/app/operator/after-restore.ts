@@ -5,20 +5,12 @@ import { makeAudit } from '../../journal/audit/append.ts'
 import type { AuditSecrets } from '../../journal/audit/judge-entry.ts'
 import { verifyRegister } from '../../journal/audit/register.ts'
 import { isIntact, makeVerifyChain } from '../../journal/audit/verify-chain.ts'
+import { byOrg } from '../../platform/db/by-org.ts'
 import type { Db } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import type { Log } from '../../platform/ground/log.ts'
 
 const pageSize = 500
-
-async function* orgIds(db: Db): AsyncGenerator<string> {
-  for (let afterOrgId = ''; ; ) {
-    const page = await db.rows(orgIdsAfter, { afterOrgId, limit: pageSize })
-    for (const { id } of page) yield id
-    if (page.length < pageSize) return
-    afterOrgId = page.at(-1)!.id
-  }
-}
 
 /** The first secret signs new entries. */
 type Needs = { db: Db; clock: Clock; log: Log; secrets: AuditSecrets; cutover: Date }
@@ -30,7 +22,7 @@ export const recordUnauthenticatedRestore = async (
 ): Promise<void> => {
   const audit = makeAudit({ clock, log, secret })
   const metadata = { authenticated: false, reason, taken_at: takenAt }
-  for await (const orgId of orgIds(db)) {
+  for await (const { org_id: orgId } of byOrg(db, orgIdsAfter, pageSize)) {
     const entry = { orgId, actor: { kind: 'system' }, resourceType: 'org', resourceId: orgId } as const
     await db.tx((tx) => audit(tx, { ...entry, action: 'org.restored', metadata }))
   }
@@ -41,6 +33,8 @@ export const brokenChains = async (needs: Needs): Promise<string[]> => {
   const verify = makeVerifyChain(needs)
   const register = await verifyRegister(needs.db, needs.secrets)
   const broken: string[] = []
-  for await (const orgId of orgIds(needs.db)) if (!isIntact(await verify(orgId, { register }))) broken.push(orgId)
+  for await (const { org_id } of byOrg(needs.db, orgIdsAfter, pageSize)) {
+    if (!isIntact(await verify(org_id, { register }))) broken.push(org_id)
+  }
   return broken
 }

@@ -57,9 +57,9 @@ export const listOrgs = statement<{ afterId: string | null; limit: number }, Org
 )
 
 /** All orgs, in the order of their ids. */
-export const orgIdsAfter = statement<{ afterOrgId: string; limit: number }, { id: string }>(
+export const orgIdsAfter = statement<{ afterOrgId: string; limit: number }, { org_id: string }>(
   'orgs.ids_after',
-  'select id from orgs where id > :afterOrgId order by id limit :limit',
+  'select id as org_id from orgs where id > :afterOrgId order by id limit :limit',
 )
 
 export const anyOrg = statement<NoParams, { id: string }>('orgs.any', 'select id from orgs limit 1')

@@ -9,13 +9,20 @@ import { makeSealer } from './seal-entry.ts'
 import { canonicalMetadata, makeSign } from './sign-entry.ts'
 import { type EntryRow, insertEntries } from './store/entry-rows.ts'
 
-/** Who performed an action: a dashboard user, an API key, somebody who is not signed in, or the service itself. */
+/** Entries of operator commands have no signature, but a seal, so that nobody without the secret can forge one. */
+export const operatorTool = { kind: 'operator', ip: null, userAgent: 'operator-tool' } as const
+
+/**
+ * Who performed an action: a dashboard user, an API key, somebody who is not signed in, the service itself, or an
+ * operator command that suspends an org.
+ */
 export type Actor =
   /** `clientId` is the OAuth client that acts for the user. */
   | { kind: 'user'; userId: string; clientId?: string; ip: string | null; userAgent: string }
   | { kind: 'key'; keyId: string; ip: string | null; userAgent: string }
   | { kind: 'nobody'; ip: string | null; userAgent: string }
   | { kind: 'system' }
+  | typeof operatorTool
 
 /** A person who uses the dashboard. */
 export type UserActor = Extract<Actor, { kind: 'user' }>
@@ -95,8 +102,9 @@ export const makeAudit = ({ clock, log, secret, committed = () => undefined }: N
       signature: null,
       seal: null,
     }
-    if (sign) row.signature = sign(row, text)
-    if (sealer) row.seal = sealer.seal({ ...row, signed: true }, text)
+    const signed = actor.kind !== 'operator'
+    if (sign && signed) row.signature = sign(row, text)
+    if (sealer) row.seal = sealer.seal({ ...row, signed }, text)
     return row
   }
 

@@ -6,26 +6,20 @@
 import { type LinkNeeds, makeLinkEntries } from './link-entries.ts'
 import { makeRegisterChains } from './register.ts'
 import { makeUnverifiedChains } from './unverified-chains.ts'
-import { type ChainReport, makeVerifyChain, type VerifyOptions } from './verify-chain.ts'
+import { makeVerifyChain } from './verify-chain.ts'
 
-export interface Chain {
-  link(): Promise<number>
-  /** Adds the chains that are not in the register yet. Returns how many. */
-  register(): Promise<number>
-  /** Looks for chains whose ends do not verify, logs those that are new, and renews ends of a former secret. */
-  survey(): Promise<void>
-  verify(orgId: string, options?: VerifyOptions): Promise<ChainReport>
-  /** Writes the heads that the witness does not have yet. */
-  close(): Promise<void>
-}
-
-export const makeChain = (needs: LinkNeeds): Chain => {
+export const makeChain = (needs: LinkNeeds) => {
   const { unverified = makeUnverifiedChains(needs), witness } = needs
   return {
     link: makeLinkEntries({ ...needs, unverified }),
+    /** Adds the chains that are not in the register yet. Returns how many. */
     register: makeRegisterChains(needs),
+    /** Looks for chains whose ends do not verify, logs those that are new, and renews ends of a former secret. */
     survey: unverified.survey,
     verify: makeVerifyChain(needs),
+    /** Writes the heads that the witness does not have yet. */
     close: async () => witness?.close(),
   }
 }
+
+export type Chain = ReturnType<typeof makeChain>

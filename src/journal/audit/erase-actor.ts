@@ -8,9 +8,6 @@ import { anonymise, type EntryRow, entriesOfActor, forbidChanges, permitChanges 
 
 const chunk = 500
 
-/** Removes a user's id from their audit entries. Returns the number of entries. */
-export type EraseActor = (userId: string) => Promise<number>
-
 type Needs = { log: Log; secrets: AuditSecrets; cutover: Date }
 
 /**
@@ -42,6 +39,7 @@ const eraseChunk = async (tx: Tx, userId: string, needs: Needs): Promise<number>
   return rows.length
 }
 
+/** Removes a user's id from their audit entries. Returns the number of entries. */
 const eraseAll = async (userId: string, { log, secrets }: Needs, next: () => Promise<number>): Promise<number> => {
   if (secrets.length === 0) {
     log.warn({ user_id: userId }, 'erasing audit actor without signing secret: signed entries become invalid')
@@ -51,8 +49,8 @@ const eraseAll = async (userId: string, { log, secrets }: Needs, next: () => Pro
 
 /** Each chunk in a transaction of its own. */
 export const makeEraseActor =
-  ({ db, ...needs }: Needs & { db: Db }): EraseActor =>
-  (userId) =>
+  ({ db, ...needs }: Needs & { db: Db }) =>
+  (userId: string): Promise<number> =>
     eraseAll(userId, needs, () => db.tx((tx) => eraseChunk(tx, userId, needs)))
 
 /** In the transaction of the caller, so that the entries that it wrote lose their actor too. */

@@ -14,8 +14,6 @@ export type AuditSecrets = readonly string[]
  */
 export type EntryVerdict = SignatureStatus | 'misdated' | 'operator'
 
-export type JudgeEntry = (row: EntryRow) => EntryVerdict
-
 /** An id keeps the order of its process when the clock steps back, so it can be this much later than the entry. */
 const maxIdLeadMs = 10_000
 
@@ -37,7 +35,7 @@ export const makeIsOfSecrets = (secrets: AuditSecrets): ((id: string) => boolean
   return (id) => sealers.some((sealer) => sealer.isTagged(id))
 }
 
-export type JudgeOptions = { secrets: AuditSecrets; cutover: Date }
+type JudgeOptions = { secrets: AuditSecrets; cutover: Date }
 
 /** The status under the secret that made the signature, or else under the current one. */
 export const bestStatus = (
@@ -65,7 +63,7 @@ const sealedVerdict = (row: EntryRow, sealers: Sealer[], options: JudgeOptions):
 }
 
 /** Without a secret, only the time of an entry can be judged. */
-export const makeJudgeEntry = (options: JudgeOptions): JudgeEntry => {
+export const makeJudgeEntry = (options: JudgeOptions) => {
   const sealers = options.secrets.map(makeSealer)
   const judge = (row: EntryRow): EntryVerdict => {
     if (sealers.length === 0) return isMisdated(row, false) ? 'misdated' : 'unsigned'
@@ -75,7 +73,7 @@ export const makeJudgeEntry = (options: JudgeOptions): JudgeEntry => {
     const status = bestStatus(row, options)
     return status === 'stripped' && isOfOperator(row) ? 'operator' : status
   }
-  return (row) => {
+  return (row: EntryRow): EntryVerdict => {
     try {
       return judge(row)
     } catch {

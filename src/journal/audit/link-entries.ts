@@ -1,4 +1,5 @@
 /** Links waiting entries into the chain of their org. Only entries that verify are linked. */
+import { byOrg } from '../../platform/db/by-org.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import type { Log } from '../../platform/ground/log.ts'
@@ -140,16 +141,12 @@ export const makeLinkEntries = ({ db, clock, log, secrets, cutover, witness, ...
 
   const linkTurn = async (): Promise<{ linked: number; more: boolean }> => {
     const turn = { linked: 0, more: false }
-    for (let after = ''; ; ) {
-      const orgs = await db.rows(orgsToLink, { afterOrgId: after, limit: chunk })
-      for (const { org_id } of orgs) {
-        const { linked, more } = await linkOrg(org_id)
-        turn.linked += linked
-        turn.more ||= more
-        after = org_id
-      }
-      if (orgs.length < chunk) return turn
+    for await (const { org_id } of byOrg(db, orgsToLink, chunk)) {
+      const { linked, more } = await linkOrg(org_id)
+      turn.linked += linked
+      turn.more ||= more
     }
+    return turn
   }
 
   /** Links all waiting entries, a chunk per org in turn. Returns how many were linked. */

@@ -14,12 +14,6 @@ import {
   listEntriesOfType,
 } from './store/list-rows.ts'
 
-export type AuditFilter = EntryFilter & { resourceId: string | null }
-
-export type ListAudit = (range: EntryRange, filter: AuditFilter) => Promise<ListedEntry[]>
-
-export type FindAuditEntry = (orgId: string, id: string) => Promise<ListedEntry | undefined>
-
 /** Longer than any request, so the entry of a send is at most this much later than the id of its message. */
 const longestRequestMs = 330_000
 
@@ -31,9 +25,11 @@ const sentWindow = (resourceId: string): { sentFrom: Date | null; sentUntil: Dat
 
 /** Filters that match sends use the index over all entries, because sends are most of them. */
 export const makeListAudit =
-  ({ db }: { db: Db }): ListAudit =>
-  (range, filter) => {
-    const { resourceId, ...others } = filter
+  ({ db }: { db: Db }) =>
+  (
+    range: EntryRange,
+    { resourceId, ...others }: EntryFilter & { resourceId: string | null },
+  ): Promise<ListedEntry[]> => {
     const { actorUserId, action, group, resourceType } = others
     const params = { ...range, ...others }
     if (resourceId !== null) {
@@ -47,6 +43,9 @@ export const makeListAudit =
   }
 
 export const makeFindAuditEntry =
-  ({ db }: { db: Db }): FindAuditEntry =>
-  (orgId, id) =>
+  ({ db }: { db: Db }) =>
+  (orgId: string, id: string): Promise<ListedEntry | undefined> =>
     db.row(findListedEntry, { orgId, id })
+
+export type ListAudit = ReturnType<typeof makeListAudit>
+export type FindAuditEntry = ReturnType<typeof makeFindAuditEntry>

@@ -2,6 +2,7 @@
  * The register of chains. Its rows form a chain of their own with a signed head, so that the deletion of a whole log
  * leaves a trace outside that log.
  */
+import { byOrg } from '../../platform/db/by-org.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import type { Log } from '../../platform/ground/log.ts'
@@ -83,18 +84,14 @@ export const makeRegisterChains =
     const register = await db.row(findRegister)
     if (register && faultOfRegister(secrets, register) !== undefined) return 0
     let registered = 0
-    for (let after = ''; ; ) {
-      const chains = await db.rows(unregisteredChains, { afterOrgId: after, limit: page })
-      for (const { org_id } of chains) {
-        after = org_id
-        const done = await registerOne(org_id).catch((error: unknown) => {
-          log.error({ err: error, org_id }, 'audit chain registration failed')
-          return false
-        })
-        if (done) registered++
-      }
-      if (chains.length < page) return registered
+    for await (const { org_id } of byOrg(db, unregisteredChains, page)) {
+      const done = await registerOne(org_id).catch((error: unknown) => {
+        log.error({ err: error, org_id }, 'audit chain registration failed')
+        return false
+      })
+      if (done) registered++
     }
+    return registered
   }
 
 const rowsMatch = async (db: Db, head: RegisterHead): Promise<boolean> => {
@@ -113,12 +110,10 @@ const rowsMatch = async (db: Db, head: RegisterHead): Promise<boolean> => {
 
 /** Whether a chain that was registered is no longer named. A chain that was not need not be named yet. */
 const lostChain = async (db: Db, secrets: AuditSecrets): Promise<boolean> => {
-  for (let after = ''; ; ) {
-    const chains = await db.rows(unregisteredChains, { afterOrgId: after, limit: page })
-    if (chains.some((chain) => isSignedAs(secrets, 'registered', chain.org_id, chain))) return true
-    if (chains.length < page) return false
-    after = chains.at(-1)?.org_id as string
+  for await (const chain of byOrg(db, unregisteredChains, page)) {
+    if (isSignedAs(secrets, 'registered', chain.org_id, chain)) return true
   }
+  return false
 }
 
 export const verifyRegister = async (db: Db, secrets: AuditSecrets): Promise<RegisterStatus> => {

@@ -1,3 +1,4 @@
+import { byOrg } from '../../platform/db/by-org.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { timeOfId } from '../../platform/ground/ids.ts'
@@ -12,9 +13,6 @@ import { deleteEntries, oldestEntries, oldestLinks, setPrunedEnd, trustDecisions
 import { makeUnverifiedChains, type UnverifiedChains } from './unverified-chains.ts'
 
 const chunk = 5_000
-
-/** Removes entries older than the retention period from the old end of each chain. Returns how many. */
-export type PruneAudit = () => Promise<number>
 
 type Needs = {
   db: Db
@@ -39,7 +37,7 @@ const dayOf = (entryId: string): string => utcDay(timeOfId(entryId))
 /** The age of an entry is the time in its id, which cannot be changed without breaking the chain. */
 const isExpired = (entryId: string, before: Date): boolean => timeOfId(entryId) < before.getTime()
 
-export const makePruneAudit = ({ db, clock, log, secrets, cutover, days, archive, ...needs }: Needs): PruneAudit => {
+export const makePruneAudit = ({ db, clock, log, secrets, cutover, days, archive, ...needs }: Needs) => {
   const judge = makeJudgeEntry({ secrets, cutover })
   const isOfSecrets = makeIsOfSecrets(secrets)
   const unverified = needs.unverified ?? makeUnverifiedChains({ db, clock, log, secrets })
@@ -140,18 +138,14 @@ export const makePruneAudit = ({ db, clock, log, secrets, cutover, days, archive
     }
   }
 
-  return async () => {
+  /** Removes entries older than the retention period from the old end of each chain. Returns how many. */
+  return async (): Promise<number> => {
     const oldest = clock.millis() - days * dayMs
     // A file of the archive has a whole day.
     const before = new Date(archive ? Math.floor(oldest / dayMs) * dayMs : oldest)
     let total = 0
-    for (let after = ''; ; ) {
-      const chains = await db.rows(oldestEntries, { afterOrgId: after, limit: chunk })
-      for (const { org_id, entry_id } of chains) {
-        if (entry_id !== null && isExpired(entry_id, before)) total += await pruneOrg(org_id, before)
-        after = org_id
-      }
-      if (chains.length < chunk) break
+    for await (const { org_id, entry_id } of byOrg(db, oldestEntries, chunk)) {
+      if (entry_id !== null && isExpired(entry_id, before)) total += await pruneOrg(org_id, before)
     }
     unverified.tell()
     return total

@@ -25,25 +25,21 @@ const sealedText = (fields: SealedFields, metadata: string | null): string => {
   return `${head.slice(0, -1)},${metadata ?? 'null'},${tail.slice(1)}`
 }
 
-export interface Sealer {
-  newEntryId(ms: number): string
-  isTagged(id: string): boolean
-  /** `metadata` must be in its canonical form. */
-  seal(fields: SealedFields, metadata: string | null): string
-  sealMatches(fields: SealedFields, metadata: string | null, seal: string): boolean
-}
-
-export const makeSealer = (secret: string): Sealer => {
+export const makeSealer = (secret: string) => {
   const hmac = makeHmac(secret)
   const tagged = (id: string): string => {
     const untagged = id.slice(0, -tagLength)
     return untagged + idDigits(hmac(`audit id ${untagged}`), tagLength)
   }
-  const seal: Sealer['seal'] = (fields, metadata) => `2:${hmac(sealedText(fields, metadata))}`
+  /** `metadata` must be in its canonical form. */
+  const seal = (fields: SealedFields, metadata: string | null): string => `2:${hmac(sealedText(fields, metadata))}`
   return {
-    newEntryId: (ms) => tagged(newId('auditEntry', ms)),
-    isTagged: (id) => id.length > tagLength && sameBytes(tagged(id), id),
+    newEntryId: (ms: number): string => tagged(newId('auditEntry', ms)),
+    isTagged: (id: string): boolean => id.length > tagLength && sameBytes(tagged(id), id),
     seal,
-    sealMatches: (fields, metadata, stored) => sameBytes(seal(fields, metadata), stored),
+    sealMatches: (fields: SealedFields, metadata: string | null, stored: string): boolean =>
+      sameBytes(seal(fields, metadata), stored),
   }
 }
+
+export type Sealer = ReturnType<typeof makeSealer>

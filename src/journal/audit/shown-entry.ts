@@ -1,19 +1,6 @@
 /** An audit entry as it leaves the service, in a list or an export. */
 import type { ListedEntry } from './store/list-rows.ts'
 
-export type ShownEntry = {
-  id: string
-  orgId: string
-  actorUserId: string | null
-  action: string
-  resourceType: string | null
-  resourceId: string | null
-  metadata: Record<string, unknown> | null
-  ipAddress: string | null
-  userAgent: string
-  createdAt: string
-}
-
 /** Entries of earlier versions can contain the token of an invitation. */
 export const withheldNames = new Set(['token', 'invite_token', 'invite_url'])
 
@@ -35,14 +22,14 @@ export const shownResourceId = (row: Pick<ListedEntry, 'action' | 'resource_type
 /** PostgreSQL also has times that JavaScript has not, such as `infinity`. The service never writes them. */
 export const shownTime = (at: Date): string => (Number.isFinite(Number(at)) ? at.toISOString() : String(at))
 
-export const shownEntry = (row: ListedEntry): ShownEntry => ({
+export const shownEntry = (row: ListedEntry) => ({
   id: row.id,
   orgId: row.org_id,
   actorUserId: row.actor_user_id,
   action: row.action,
   resourceType: row.resource_type,
   resourceId: shownResourceId(row),
-  metadata: withoutTokens(row.metadata) as ShownEntry['metadata'],
+  metadata: withoutTokens(row.metadata) as ListedEntry['metadata'],
   ipAddress: row.ip_address,
   userAgent: row.user_agent,
   createdAt: shownTime(row.created_at),

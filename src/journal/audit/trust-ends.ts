@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import type { Audit } from './append.ts'
-import { type EndStatus, type HeadStatus, headStatus, prunedStatus, signEnd } from './chain-ends.ts'
+import { headStatus, prunedStatus, signEnd } from './chain-ends.ts'
 import type { AuditSecrets } from './judge-entry.ts'
 import { registerOrg } from './register.ts'
 import { signEnds, signRegister } from './renew-ends.ts'
@@ -15,13 +15,7 @@ import { lockRegister } from './store/register-rows.ts'
 
 type Needs = { db: Db; clock: Clock; audit: Audit; secrets: AuditSecrets }
 
-/** What the ends were before, or undefined if another process is using the chain. */
-export type TrustEnds = (
-  orgId: string,
-  operator: string,
-) => Promise<{ head: HeadStatus; pruned: EndStatus } | undefined>
-
-export const makeTrustEnds = ({ db, clock, audit, secrets }: Needs): TrustEnds => {
+export const makeTrustEnds = ({ db, clock, audit, secrets }: Needs) => {
   const trustRegister = async (tx: Tx): Promise<void> => {
     const register = await tx.row(lockRegister)
     if (register && register.seq > 0) await signRegister(tx, secrets, register, clock.now())
@@ -43,7 +37,8 @@ export const makeTrustEnds = ({ db, clock, audit, secrets }: Needs): TrustEnds =
     })
   }
 
-  return (orgId, operator) =>
+  /** Returns what the ends were before, or undefined if another process is using the chain. */
+  return (orgId: string, operator: string) =>
     db.tx(async (tx) => {
       await tx.change(beginChain, { orgId, at: clock.now() })
       const chain = await tx.row(lockChain, { orgId })

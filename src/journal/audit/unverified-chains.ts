@@ -2,6 +2,7 @@
  * The chains that this process may neither extend nor prune, because it cannot verify them. After a change of the secret
  * that can be all of them, so one line of the log is about all that were found, and a metric shows how many there are.
  */
+import { byOrg } from '../../platform/db/by-org.ts'
 import type { Db } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import type { Log } from '../../platform/ground/log.ts'
@@ -24,40 +25,30 @@ const advice =
 /** Why a chain cannot be verified, or undefined if it can. */
 type ChainFault = string | undefined
 
-export interface UnverifiedChains {
-  noteEnds(orgId: string, fault: ChainFault): void
-  /** About the oldest entries, which retention would delete. */
-  noteEntries(orgId: string, fault: ChainFault): void
-  /** Logs what was noted since the last time, if there is anything new. */
-  tell(): void
-  /** Looks at the ends of all chains and at the register, logs what is new, and renews what a former secret signed. */
-  survey(): Promise<void>
-  /** Like `survey`, but only if there is anything new to log. */
-  surveyNews(): Promise<void>
-  count(): number
-}
-
 type Needs = { db: Db; clock: Clock; log: Log; secrets: AuditSecrets }
 
-export const makeUnverifiedChains = ({ db, clock, log, secrets }: Needs): UnverifiedChains => {
+export const makeUnverifiedChains = ({ db, clock, log, secrets }: Needs) => {
   /** When a fault was last found, by org. */
   const [ends, entries] = [new Map<string, number>(), new Map<string, number>()]
   const renew = makeRenewEnds({ db, clock, secrets })
   const news = new Map<string, string>()
 
-  const note = (known: Map<string, number>) => (orgId: string, fault: ChainFault) => {
-    if (fault === undefined) {
-      known.delete(orgId)
-      return
+  const note =
+    (known: Map<string, number>) =>
+    (orgId: string, fault: ChainFault): void => {
+      if (fault === undefined) {
+        known.delete(orgId)
+        return
+      }
+      if (!ends.has(orgId) && !entries.has(orgId)) news.set(orgId, fault)
+      known.set(orgId, clock.millis())
     }
-    if (!ends.has(orgId) && !entries.has(orgId)) news.set(orgId, fault)
-    known.set(orgId, clock.millis())
-  }
   const noteEnds = note(ends)
 
   const foundSince = (known: Map<string, number>, ms: number): string[] =>
     [...known].filter(([, at]) => at > clock.millis() - ms).map(([orgId]) => orgId)
 
+  /** Logs what was noted since the last time, if there is anything new. */
   const tell = (): void => {
     if (news.size === 0) return
     const faults: Record<string, number> = {}
@@ -67,31 +58,31 @@ export const makeUnverifiedChains = ({ db, clock, log, secrets }: Needs): Unveri
     news.clear()
   }
 
+  /** Looks at the ends of all chains and at the register, logs what is new, and renews what a former secret signed. */
   const survey = async (): Promise<void> => {
     const register = await db.row(findRegister)
     noteEnds(registerName, register && faultOfRegister(secrets, register))
     if (register) await renew.register(register)
-    for (let after = ''; ; ) {
-      const chains = await db.rows(endsAfter, { afterOrgId: after, limit: page })
-      for (const chain of chains) {
-        // Nothing is added to the chain of a deleted org or deleted from it.
-        if (chain.has_org) noteEnds(chain.org_id, faultOfEnds(secrets, chain.org_id, chain))
-        await renew.chain(chain.org_id, chain)
-      }
-      if (chains.length < page) break
-      after = chains.at(-1)?.org_id as string
+    for await (const chain of byOrg(db, endsAfter, page)) {
+      // Nothing is added to the chain of a deleted org or deleted from it.
+      if (chain.has_org) noteEnds(chain.org_id, faultOfEnds(secrets, chain.org_id, chain))
+      await renew.chain(chain.org_id, chain)
     }
     tell()
   }
 
   return {
     noteEnds,
+    /** About the oldest entries, which retention would delete. */
     noteEntries: note(entries),
     tell,
     survey,
-    surveyNews: async () => {
+    /** Like `survey`, but only if there is anything new to log. */
+    surveyNews: async (): Promise<void> => {
       if (news.size > 0) await survey()
     },
     count: () => new Set([...foundSince(ends, endsCountMs), ...foundSince(entries, entriesCountMs)]).size,
   }
 }
+
+export type UnverifiedChains = ReturnType<typeof makeUnverifiedChains>

@@ -5,49 +5,36 @@
  */
 import { timeOfId } from '../../platform/ground/ids.ts'
 import type { Log } from '../../platform/ground/log.ts'
-import { digestMatches, type EndStatus, type HeadStatus, headStatus, prunedStatus } from './chain-ends.ts'
+import { headStatus, prunedStatus } from './chain-ends.ts'
 import {
   type ChainRow,
   countUnlinked,
   entriesToLink,
+  type FoundChain,
   findChain,
   type LinkedEntry,
-  lostEntries,
   queuedAgain,
   readLinksDown,
   strayEntriesBetween,
 } from './store/chain-rows.ts'
 import {
+  type CheckedLinks,
+  checkLink,
+  checkQueue,
   type EntryFindings,
-  isPresent,
   isSound,
   makeJudgeInto,
   maxFindings,
   noEntryFindings,
   noteFinding,
+  prunedEnd,
   type VerifyNeeds,
 } from './verify-chain.ts'
 
 /** Where the next page starts: its newest link, and the time before which its entries were created. */
 export type ChainPosition = { seq: number; before: Date }
 
-export type ChainPage = EntryFindings & {
-  /** The number of links that were checked. */
-  checked: number
-  head: HeadStatus | 'cut_off'
-  pruned: EndStatus
-  /** The number of entries that are waiting to be linked. */
-  waiting: number
-  next: ChainPosition | undefined
-}
-
-type Chain = ChainRow & { past_head: string[] | null }
-type Link = { seq: number; digest: Buffer }
-
-const prunedEnd = (chain: ChainRow): Link => ({
-  seq: chain.pruned_seq,
-  digest: chain.pruned_digest ?? Buffer.alloc(0),
-})
+type ChainPage = CheckedLinks & { next: ChainPosition | undefined }
 
 /** When the oldest entry of the page was made, and no later than the page before. */
 const oldestOf = (links: LinkedEntry[], before: Date | undefined): Date => {
@@ -62,19 +49,14 @@ export const makeVerifyChainPage = ({ db, clock, log, secrets, cutover }: Verify
   const checkLinks = (chain: ChainRow, links: LinkedEntry[], limit: number, findings: EntryFindings): void => {
     for (const [i, link] of links.slice(0, limit).entries()) {
       const previous = links[i + 1] ?? prunedEnd(chain)
-      if (isPresent(link)) judgeInto(findings, link, false)
-      else noteFinding(findings, 'missing', link.entry_id)
-      const matches = !isPresent(link) || digestMatches(previous.digest, link.seq, link, link.digest)
-      if (link.seq !== previous.seq + 1 || !matches) noteFinding(findings, 'broken', link.entry_id)
+      checkLink({ findings, previous, link }, (entry) => judgeInto(findings, entry, false))
     }
   }
 
-  const checkQueue = async (orgId: string, chain: Chain, findings: EntryFindings): Promise<void> => {
+  const judgeQueue = async (orgId: string, chain: FoundChain, findings: EntryFindings): Promise<void> => {
     for (const entry of await db.rows(entriesToLink, { orgId, skip: 0, limit: 1_000 })) judgeInto(findings, entry, true)
-    for (const id of chain.past_head ?? []) noteFinding(findings, 'broken', id)
-    const limit = maxFindings
-    for (const { entry_id } of await db.rows(lostEntries, { orgId, limit })) noteFinding(findings, 'missing', entry_id)
-    for (const { id } of await db.rows(queuedAgain, { orgId, limit })) noteFinding(findings, 'stray', id)
+    await checkQueue(db, orgId, chain, findings)
+    for (const { id } of await db.rows(queuedAgain, { orgId, limit: maxFindings })) noteFinding(findings, 'stray', id)
   }
 
   const pageOnce = async (
@@ -83,7 +65,7 @@ export const makeVerifyChainPage = ({ db, clock, log, secrets, cutover }: Verify
     position: ChainPosition | undefined,
   ): Promise<ChainPage | undefined> => {
     const findings = noEntryFindings()
-    const chain = (await db.row(findChain, { orgId })) as Chain
+    const chain = (await db.row(findChain, { orgId })) as FoundChain
     const lastSeq = position?.seq ?? chain.head_seq
     const links = await db.rows(readLinksDown, { orgId, lastSeq, limit: limit + 1 })
     checkLinks(chain, links, limit, findings)
@@ -93,7 +75,7 @@ export const makeVerifyChainPage = ({ db, clock, log, secrets, cutover }: Verify
     const until = position ? new Date(position.before.getTime() - 1) : null
     const range = { orgId, from, until, limit: maxFindings }
     for (const { id } of await db.rows(strayEntriesBetween, range)) noteFinding(findings, 'stray', id)
-    if (!position) await checkQueue(orgId, chain, findings)
+    if (!position) await judgeQueue(orgId, chain, findings)
     const after = await db.row(findChain, { orgId })
     // Retention removed links meanwhile, so the findings may be wrong.
     if (after?.pruned_seq !== chain.pruned_seq) return undefined

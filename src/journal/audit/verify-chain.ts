@@ -10,6 +10,7 @@ import {
   type ChainRow,
   countUnlinked,
   entriesToLink,
+  type FoundChain,
   findChain,
   type LinkedEntry,
   lostEntries,
@@ -22,42 +23,34 @@ const chunk = 1_000
 export const maxFindings = 100
 
 /** Ids of entries, by what is wrong with them. */
-export type EntryFindings = {
+export const noEntryFindings = () => ({
   /** Linked or waiting to be linked, but no longer there. */
-  missing: string[]
+  missing: [] as string[],
   /** Their links do not match the entry and the previous link, or come after the head. */
-  broken: string[]
+  broken: [] as string[],
   /** Their content does not match their signature or their seal. */
-  invalid: string[]
+  invalid: [] as string[],
   /** They have no signature or no seal, but must have one. */
-  stripped: string[]
+  stripped: [] as string[],
   /** `created_at` disagrees with the time in the id. */
-  misdated: string[]
+  misdated: [] as string[],
   /** Neither linked nor waiting to be linked, or both. */
-  stray: string[]
-}
+  stray: [] as string[],
+})
 
-export type ChainReport = EntryFindings & {
-  org_id: string
+export type EntryFindings = ReturnType<typeof noEntryFindings>
+export const findingNames = Object.keys(noEntryFindings()) as (keyof EntryFindings)[]
+
+export type CheckedLinks = EntryFindings & {
   /** The number of links that were checked. */
   checked: number
   head: HeadStatus | 'cut_off'
   pruned: EndStatus
-  register: RegisterStatus
   /** The number of entries that are waiting to be linked. */
   waiting: number
 }
 
-export const findingNames = ['missing', 'broken', 'invalid', 'stripped', 'misdated', 'stray'] as const
-
-export const noEntryFindings = (): EntryFindings => ({
-  missing: [],
-  broken: [],
-  invalid: [],
-  stripped: [],
-  misdated: [],
-  stray: [],
-})
+export type ChainReport = CheckedLinks & { org_id: string; register: RegisterStatus }
 
 /** Whether nothing was found in the entries, and all of these ends are sound. */
 export const isSound = (findings: EntryFindings, ends: string[]): boolean =>
@@ -66,8 +59,13 @@ export const isSound = (findings: EntryFindings, ends: string[]): boolean =>
 
 export const isIntact = (report: ChainReport): boolean => isSound(report, [report.head, report.pruned, report.register])
 
-type Link = { seq: number; digest: Buffer }
-type Walked = { checked: number; last: Link; findings: EntryFindings }
+export type ChainLink = { seq: number; digest: Buffer }
+type Walked = { checked: number; last: ChainLink; findings: EntryFindings }
+
+export const prunedEnd = ({ pruned_seq: seq, pruned_digest }: ChainRow): ChainLink => ({
+  seq,
+  digest: pruned_digest ?? Buffer.alloc(0),
+})
 
 export type VerifyOptions = {
   /** Signatures and seals of entries before this time are not judged, for example those of a former secret. */
@@ -82,7 +80,25 @@ export const noteFinding = (findings: EntryFindings, kind: keyof EntryFindings, 
   if (findings[kind].length < maxFindings && !findings[kind].includes(id)) findings[kind].push(id)
 }
 
-export const isPresent = (row: LinkedEntry): row is LinkedEntry & EntryRow => row.id !== null
+const isPresent = (row: LinkedEntry): row is LinkedEntry & EntryRow => row.id !== null
+
+type CheckedLink = { findings: EntryFindings; previous: ChainLink; link: LinkedEntry }
+
+/** Notes what is wrong with a link and its entry. */
+export const checkLink = ({ findings, previous, link }: CheckedLink, judge: (entry: EntryRow) => void): void => {
+  if (isPresent(link)) judge(link)
+  else noteFinding(findings, 'missing', link.entry_id)
+  const matches = !isPresent(link) || digestMatches(previous.digest, link.seq, link, link.digest)
+  if (link.seq !== previous.seq + 1 || !matches) noteFinding(findings, 'broken', link.entry_id)
+}
+
+/** Notes what the queue lacks, and links past the head. */
+export const checkQueue = async (db: Db, orgId: string, chain: FoundChain, findings: EntryFindings): Promise<void> => {
+  for (const id of chain.past_head ?? []) noteFinding(findings, 'broken', id)
+  for (const { entry_id } of await db.rows(lostEntries, { orgId, limit: maxFindings })) {
+    noteFinding(findings, 'missing', entry_id)
+  }
+}
 
 /** Notes what is wrong with an entry. `waits`: it is in the queue, so it must also be fit to be linked. */
 export const makeJudgeInto = ({ clock, secrets, cutover }: Omit<VerifyNeeds, 'db'>) => {
@@ -110,18 +126,14 @@ export const makeVerifyChain = ({ db, clock, secrets, cutover }: VerifyNeeds) =>
   /** Checks the links from the pruned end up to the head in `chain`. Links added since then are not included. */
   const walk = async (orgId: string, chain: ChainRow, options: VerifyOptions): Promise<Walked> => {
     const findings = noEntryFindings()
-    let last: Link = { seq: chain.pruned_seq, digest: chain.pruned_digest ?? Buffer.alloc(0) }
+    let last = prunedEnd(chain)
     for (let checked = 0; ; ) {
       const position = { orgId, afterSeq: last.seq, lastSeq: chain.head_seq, limit: chunk }
       const links = await db.rows(readLinks, position)
       for (const link of links) {
-        const { seq, entry_id, digest } = link
         checked++
-        if (isPresent(link)) judge(findings, link, options, false)
-        else noteFinding(findings, 'missing', entry_id)
-        const matches = !isPresent(link) || digestMatches(last.digest, seq, link, digest)
-        if (seq !== last.seq + 1 || !matches) noteFinding(findings, 'broken', entry_id)
-        last = { seq, digest }
+        checkLink({ findings, previous: last, link }, (entry) => judge(findings, entry, options, false))
+        last = link
       }
       if (links.length < chunk) return { checked, last, findings }
     }
@@ -136,15 +148,13 @@ export const makeVerifyChain = ({ db, clock, secrets, cutover }: VerifyNeeds) =>
   }
 
   const verifyOnce = async (orgId: string, options: VerifyOptions): Promise<ChainReport | undefined> => {
-    const chain = (await db.row(findChain, { orgId })) as ChainRow & { past_head: string[] | null }
+    const chain = (await db.row(findChain, { orgId })) as FoundChain
     const { checked, last, findings } = await walk(orgId, chain, options)
     await judgeWaiting(orgId, findings, options)
     const after = await db.row(findChain, { orgId })
     // Retention removed links during the walk, so the findings may be wrong.
     if (after?.pruned_seq !== chain.pruned_seq) return undefined
-    for (const id of chain.past_head ?? []) noteFinding(findings, 'broken', id)
-    for (const row of await db.rows(lostEntries, { orgId, limit: maxFindings }))
-      noteFinding(findings, 'missing', row.entry_id)
+    await checkQueue(db, orgId, chain, findings)
     for (const row of await db.rows(strayEntries, { orgId, limit: maxFindings })) noteFinding(findings, 'stray', row.id)
     const reached = last.seq === chain.head_seq && last.digest.equals(chain.head_digest)
     return {

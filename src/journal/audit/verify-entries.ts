@@ -10,28 +10,9 @@ import type { SignatureStatus } from './signature-status.ts'
 import type { EntryRow } from './store/entry-rows.ts'
 import { type EntryRange, listSignedEntries } from './store/list-rows.ts'
 
-export type FoundEntry = {
-  id: string
-  action: string
-  actorUserId: string | null
-  resourceType: string | null
-  resourceId: string | null
-  createdAt: string
-}
-
-export type VerifiedEntries = {
-  checked: number
-  ok: number
-  unsigned: number
-  legacy: number
-  invalid: FoundEntry[]
-  stripped: FoundEntry[]
-  cutover: string
-}
-
 const maxIds = 20
 
-const foundEntry = (row: EntryRow): FoundEntry => ({
+const foundEntry = (row: EntryRow) => ({
   id: row.id,
   action: row.action,
   actorUserId: row.actor_user_id,
@@ -54,39 +35,28 @@ export const makeVerifyEntries = ({ db, log, audit, secrets, cutover }: Needs) =
     }
   }
 
-  const judgeAll = (rows: EntryRow[]): VerifiedEntries => {
-    const byStatus: Record<SignatureStatus, EntryRow[]> = {
-      ok: [],
-      unsigned: [],
-      legacy: [],
-      invalid: [],
-      stripped: [],
-    }
-    for (const row of rows) byStatus[statusOfEntry(row)].push(row)
+  const judgeAll = (rows: EntryRow[]) => {
+    const { ok = [], unsigned = [], legacy = [], invalid = [], stripped = [] } = Object.groupBy(rows, statusOfEntry)
     return {
       checked: rows.length,
-      ok: byStatus.ok.length,
-      unsigned: byStatus.unsigned.length,
-      legacy: byStatus.legacy.length,
-      invalid: byStatus.invalid.map(foundEntry),
-      stripped: byStatus.stripped.map(foundEntry),
+      ok: ok.length,
+      unsigned: unsigned.length,
+      legacy: legacy.length,
+      invalid: invalid.map(foundEntry),
+      stripped: stripped.map(foundEntry),
       cutover: cutover.text,
     }
   }
 
-  const recordRun = async (actor: Actor, range: EntryRange, found: VerifiedEntries): Promise<void> => {
-    const { checked, ok, unsigned, legacy, invalid, stripped } = found
-    const idsOf = (entries: FoundEntry[]) => entries.slice(0, maxIds).map(({ id }) => id)
+  const recordRun = async (actor: Actor, range: EntryRange, found: ReturnType<typeof judgeAll>): Promise<void> => {
+    const { invalid, stripped, ...counts } = found
+    const idsOf = (entries: { id: string }[]) => entries.slice(0, maxIds).map(({ id }) => id)
     const metadata = {
-      checked,
-      ok,
-      unsigned,
-      legacy,
+      ...counts,
       invalidCount: invalid.length,
       invalidIds: idsOf(invalid),
       strippedCount: stripped.length,
       strippedIds: idsOf(stripped),
-      cutover: found.cutover,
       createdAfter: isoOrNull(range.createdAfter),
       createdBefore: isoOrNull(range.createdBefore),
     }
@@ -106,7 +76,7 @@ export const makeVerifyEntries = ({ db, log, audit, secrets, cutover }: Needs) =
     /** Without a secret no signature can be checked, which does not mean that the log is intact. */
     enabled: secrets.length > 0,
     /** Reads one entry more than `limit`, to find out whether another page follows. */
-    page: async (actor: Actor, range: EntryRange): Promise<{ found: VerifiedEntries; rows: EntryRow[] }> => {
+    page: async (actor: Actor, range: EntryRange) => {
       const rows = await db.rows(listSignedEntries, { ...range, limit: range.limit + 1 })
       const found = judgeAll(rows.slice(0, range.limit))
       await recordRun(actor, range, found)

@@ -6,6 +6,7 @@ import type { Db } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { timeOfId } from '../../platform/ground/ids.ts'
 import type { Log } from '../../platform/ground/log.ts'
+import { dayMs } from '../../platform/ground/units.ts'
 import type { Audit, EntryFields } from './append.ts'
 import { prunedStatus } from './chain-ends.ts'
 import type { AuditSecrets } from './judge-entry.ts'
@@ -27,13 +28,6 @@ const oneSendOf = 16
 type Noted = Pick<EntryFields, 'orgId' | 'id' | 'action'>
 type Remembered = Noted & { checkAt: number; pauseMs: number }
 
-export interface WrittenEntries {
-  note(rows: readonly Noted[]): void
-  /** Looks for entries that are gone, and writes an audit entry about each. Returns how many it found. */
-  check(): Promise<number>
-  close(): void
-}
-
 type Needs = {
   db: Db
   clock: Clock
@@ -44,7 +38,7 @@ type Needs = {
   random?: () => number
 }
 
-export const makeWrittenEntries = (needs: Needs): WrittenEntries => {
+export const makeWrittenEntries = (needs: Needs) => {
   const { db, clock, log, days, secrets, audit, random = Math.random } = needs
   const remembered = new Map<string, Remembered>()
   /** Entries that were committed since the last check. */
@@ -52,7 +46,7 @@ export const makeWrittenEntries = (needs: Needs): WrittenEntries => {
   let timer: NodeJS.Timeout | undefined
   let closed = false
 
-  const isExpired = (id: string): boolean => timeOfId(id) < clock.millis() - days * 86_400_000
+  const isExpired = (id: string): boolean => timeOfId(id) < clock.millis() - days * dayMs
 
   /** Forgets the entries that are linked or that retention may have removed, and returns those that are gone. */
   const sort = async (entries: Remembered[]): Promise<Remembered[]> => {
@@ -118,14 +112,15 @@ export const makeWrittenEntries = (needs: Needs): WrittenEntries => {
     (++committed <= alwaysRemembered || action !== 'message.sent' || random() * oneSendOf < 1)
 
   return {
-    note: (rows) => {
+    note: (rows: readonly Noted[]): void => {
       for (const { orgId, id, action } of rows) {
         if (isRemembered(action)) remembered.set(id, { orgId, id, action, checkAt: 0, pauseMs: checkEveryMs })
       }
       schedule()
     },
-    check: () => check([...remembered.values()]),
-    close: () => {
+    /** Looks for entries that are gone, and writes an audit entry about each. Returns how many it found. */
+    check: (): Promise<number> => check([...remembered.values()]),
+    close: (): void => {
       closed = true
       clearTimeout(timer)
     },

@@ -40,18 +40,6 @@ export interface HeadWriter {
   close(): void
 }
 
-export interface Witness {
-  /** Remembers the newest head of an org until it is written. */
-  note(head: WitnessedHead): void
-  /** Writes the remembered heads if the last write is a minute ago. A failed write is logged and tried again. */
-  flushDue(): Promise<void>
-  flush(): Promise<void>
-  /** For how long the oldest remembered head has not been written. */
-  unwrittenMs(): number
-  /** Writes what is left. */
-  close(): Promise<void>
-}
-
 const writeEveryMs = 60_000
 
 type Needs = {
@@ -64,7 +52,7 @@ type Needs = {
 
 type Pending = { head: NotedHead; since: number }
 
-export const makeWitness = ({ writer, clock, log, inBackground }: Needs): Witness => {
+export const makeWitness = ({ writer, clock, log, inBackground }: Needs) => {
   const pending = new Map<string, Pending>()
   let triedAt = Number.NEGATIVE_INFINITY
   let isFailing = false
@@ -100,27 +88,33 @@ export const makeWitness = ({ writer, clock, log, inBackground }: Needs): Witnes
   }
 
   return {
-    note: (head) => {
+    /** Remembers the newest head of an org until it is written. */
+    note: (head: WitnessedHead): void => {
       const at = clock.now().toISOString()
       const since = pending.get(head.org_id)?.since ?? clock.millis()
       pending.set(head.org_id, { head: { ...head, at }, since })
     },
-    flushDue: async () => {
+    /** Writes the remembered heads if the last write is a minute ago. A failed write is logged and tried again. */
+    flushDue: async (): Promise<void> => {
       if (pending.size === 0 || flushing || clock.millis() - triedAt < writeEveryMs) return
       const done = flush()
       if (!inBackground) await done
     },
     flush,
-    unwrittenMs: () => {
+    /** For how long the oldest remembered head has not been written. */
+    unwrittenMs: (): number => {
       const now = clock.millis()
       return [...pending.values()].reduce((oldest, { since }) => Math.max(oldest, now - since), 0)
     },
-    close: async () => {
+    /** Writes what is left. */
+    close: async (): Promise<void> => {
       await flush()
       writer.close()
     },
   }
 }
+
+export type Witness = ReturnType<typeof makeWitness>
 
 /**
  * A line of a witness file, or an object and its number in the order of names. `head` is undefined if it is not a head,

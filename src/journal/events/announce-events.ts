@@ -13,14 +13,6 @@ export const eventsChannel = 'events_waiting'
 /** Called after a commit that wrote this number of events. */
 export type AnnounceEvents = (count: number) => void
 
-export interface EventAnnouncer {
-  announce: AnnounceEvents
-  /** From now on, wakes the worker of this process instead of the workers of other processes. */
-  wakeHere(wake: () => void): void
-  /** Resolves when no announcement is on its way. */
-  close(): Promise<void>
-}
-
 /** Like the interval at which workers poll, so a busy process wakes them as often as they would wake anyway. */
 const windowMs = 100
 /** With up to this number of events in a window, each announcement is made at once. */
@@ -57,7 +49,7 @@ export const makeCoalescedWake = (wake: () => void) => {
   }
 }
 
-export const makeEventAnnouncer = ({ db, log }: { db: Pick<Db, 'rows'>; log: Log }): EventAnnouncer => {
+export const makeEventAnnouncer = ({ db, log }: { db: Pick<Db, 'rows'>; log: Log }) => {
   let wakeWorker: (() => void) | undefined
   let notifying: Promise<void> | undefined
 
@@ -78,12 +70,16 @@ export const makeEventAnnouncer = ({ db, log }: { db: Pick<Db, 'rows'>; log: Log
   const { announce, stop } = makeCoalescedWake(() => (wakeWorker ?? notifyOthers)())
   return {
     announce,
-    wakeHere: (wake) => {
+    /** From now on, wakes the worker of this process instead of the workers of other processes. */
+    wakeHere: (wake: () => void): void => {
       wakeWorker = wake
     },
-    close: async () => {
+    /** Resolves when no announcement is on its way. */
+    close: async (): Promise<void> => {
       stop()
       await notifying
     },
   }
 }
+
+export type EventAnnouncer = ReturnType<typeof makeEventAnnouncer>

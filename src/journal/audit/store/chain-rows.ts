@@ -63,10 +63,10 @@ export const beginChain = statement<{ orgId: string; at: Date }>(
    on conflict (org_id) do nothing`,
 )
 
-/** The entries of links after the head. Such links exist only if someone inserted them. */
-type PastHead = { past_head: string[] | null }
+/** With the entries of links after the head. Such links exist only if someone inserted them. */
+export type FoundChain = ChainRow & { past_head: string[] | null }
 
-export const findChain = statement<{ orgId: string }, ChainRow & PastHead>(
+export const findChain = statement<{ orgId: string }, FoundChain>(
   'audit.find_chain',
   `select coalesce(c.head_seq, 0) as head_seq, coalesce(c.head_digest, '') as head_digest, c.head_signature,
      coalesce(c.pruned_seq, 0) as pruned_seq, c.pruned_digest, c.pruned_signature,
