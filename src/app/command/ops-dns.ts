@@ -10,9 +10,6 @@ import { makeServiceDkim } from '../../senders/domains/service-dkim.ts'
 import { checkServiceRecords, type Installation, serviceRecordsOf } from '../../senders/domains/service-records.ts'
 import { resolveMasterKey } from '../operator/master-key.ts'
 
-type PublishedRecord = { name: string; type: string; value: string; purpose: string; status: string }
-export type DnsReport = { service_domain: string; published: boolean; records: PublishedRecord[]; notes: string[] }
-
 type Needs = { db: Db; clock: Clock; config: Config; address: string | undefined }
 
 const webHostOf = ({ baseUrl }: Config): string | undefined => {
@@ -33,7 +30,7 @@ const notesOf = ({ relayHost, receivesBounces, ses, serviceDomain }: Installatio
   ...(ses ? [`Create an identity for ${serviceDomain} in SES, which sends the notices of the service.`] : []),
 ]
 
-export const checkServiceDns = async ({ db, clock, config, address }: Needs): Promise<DnsReport> => {
+export const checkServiceDns = async ({ db, clock, config, address }: Needs) => {
   if (address !== undefined && isIP(address) === 0) throw new OperatorFault('--address must be an IP address.')
   const vault = makeVault(await resolveMasterKey(config), config.masterKeyPrevious)
   const { publicKey } = await makeServiceDkim({ db, vault, clock }).readOrCreate()
@@ -61,6 +58,8 @@ export const checkServiceDns = async ({ db, clock, config, address }: Needs): Pr
     notes: notesOf(installation),
   }
 }
+
+export type DnsReport = Awaited<ReturnType<typeof checkServiceDns>>
 
 export const dnsReportText = ({ records, notes }: DnsReport): string =>
   [

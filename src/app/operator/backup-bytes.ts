@@ -1,14 +1,5 @@
 /** Reads a stream in pieces of a requested length, with at most one chunk of the stream more than that in memory. */
-export type ByteReader = {
-  /** The next bytes, fewer at the end of the stream. They are read again. */
-  peek(length: number): Promise<Buffer>
-  /** The next bytes, fewer at the end of the stream. */
-  take(length: number): Promise<Buffer>
-  /** Everything that was not taken. */
-  rest(): AsyncGenerator<Buffer>
-}
-
-export const readBytes = (stream: AsyncIterable<Uint8Array>): ByteReader => {
+export const readBytes = (stream: AsyncIterable<Uint8Array>) => {
   const chunks = stream[Symbol.asyncIterator]()
   let held: Buffer[] = []
   let length = 0
@@ -27,6 +18,7 @@ export const readBytes = (stream: AsyncIterable<Uint8Array>): ByteReader => {
     return held[0]!
   }
 
+  /** The next bytes, fewer at the end of the stream. They are read again. */
   const peek = async (wanted: number): Promise<Buffer> => {
     await fill(wanted)
     return joined().subarray(0, wanted)
@@ -34,13 +26,15 @@ export const readBytes = (stream: AsyncIterable<Uint8Array>): ByteReader => {
 
   return {
     peek,
-    take: async (wanted) => {
+    /** The next bytes, fewer at the end of the stream. */
+    take: async (wanted: number): Promise<Buffer> => {
       const taken = await peek(wanted)
       held = [joined().subarray(taken.length)]
       length -= taken.length
       return taken
     },
-    async *rest() {
+    /** Everything that was not taken. */
+    async *rest(): AsyncGenerator<Buffer> {
       try {
         if (length > 0) yield joined()
         for (;;) {
@@ -54,3 +48,5 @@ export const readBytes = (stream: AsyncIterable<Uint8Array>): ByteReader => {
     },
   }
 }
+
+export type ByteReader = ReturnType<typeof readBytes>

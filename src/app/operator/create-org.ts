@@ -27,21 +27,12 @@ export type CreatedOrg = {
   sms_sender: string | null
 }
 
-export type CreateOrgInput = {
+type CreateOrgInput = {
   name: string
   plan: Plan
   ownerEmail?: string
   /** Adds a domain and an alphanumeric SMS sender that count as verified without a check. Never in production. */
   withSenders: boolean
-}
-
-export interface CreateOrg {
-  create(input: CreateOrgInput): Promise<CreatedOrg>
-  /**
-   * Creates the first org of an empty database. Returns undefined if one exists. Safe to call concurrently. `save` keeps
-   * the credentials before the org exists: if it fails, nothing is created, and the next start tries again.
-   */
-  createFirst(save: (created: CreatedOrg) => Promise<void>): Promise<CreatedOrg | undefined>
 }
 
 type Needs = {
@@ -103,7 +94,7 @@ type Prepared = { password: Password; domain: VerifiedDomain | undefined }
 type NewSenders = { orgId: string; projectId: string; domain: VerifiedDomain; at: Date }
 type NewOwner = { orgId: string; email: string; password: Password; at: Date }
 
-export const makeCreateOrg = (needs: Needs): CreateOrg => {
+export const makeCreateOrg = (needs: Needs) => {
   const { db, clock, baseUrl, serviceDomain, vault, newKey, hash = hashPassword } = needs
 
   const prepare = async ({ withSenders }: CreateOrgInput): Promise<Prepared> => ({
@@ -165,11 +156,15 @@ export const makeCreateOrg = (needs: Needs): CreateOrg => {
   }
 
   return {
-    create: async (input) => {
+    create: async (input: CreateOrgInput): Promise<CreatedOrg> => {
       const prepared = await prepare(input)
       return db.tx((tx) => insertAll(tx, input, prepared))
     },
-    createFirst: async (save) => {
+    /**
+     * Creates the first org of an empty database. Returns undefined if one exists. Safe to call concurrently. `save` keeps
+     * the credentials before the org exists: if it fails, nothing is created, and the next start tries again.
+     */
+    createFirst: async (save: (created: CreatedOrg) => Promise<void>): Promise<CreatedOrg | undefined> => {
       if (await db.row(anyOrg)) return undefined
       const input: CreateOrgInput = { name: 'First organisation', plan: 'enterprise', withSenders: true }
       const prepared = await prepare(input)

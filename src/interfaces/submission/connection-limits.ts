@@ -29,7 +29,7 @@ type OpenConnection = {
   replaced: boolean
 }
 
-export type ConnectionLimits = { total: number; perAddress: number }
+type ConnectionLimits = { total: number; perAddress: number }
 
 type Needs = ConnectionLimits & {
   isAuthenticated(connection: OpenConnection): boolean

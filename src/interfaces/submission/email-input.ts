@@ -7,13 +7,6 @@ import { HeaderName, HeaderValue, maxMailboxLength } from '../../sending/message
 import { maxMapKeys } from '../../sending/messages/shapes.ts'
 import { type AttachedFile, bareContentId, type Mailbox, type ParsedMail } from './parsed-mail.ts'
 
-export type EmailInput = {
-  /** Not validated yet. The API's request schema validates it. */
-  input: Record<string, unknown>
-  tenantRef: string | undefined
-  idempotencyKey: string | undefined
-}
-
 const servicePrefix = 'x-service-'
 const metadataPrefix = `${servicePrefix}metadata-`
 /** Service headers, and trace headers of earlier deliveries. Some of those would reveal other recipients. */
@@ -145,7 +138,7 @@ const flagOf = (text: string | undefined): boolean | string | undefined => {
   return lower === 'true' ? true : lower === 'false' ? false : text
 }
 
-export const emailInputOf = (mail: ParsedMail, envelope: readonly string[]): EmailInput => {
+export const emailInputOf = (mail: ParsedMail, envelope: readonly string[]) => {
   const all = (wanted: string): string[] =>
     mail.headers.flatMap(({ name, value }) => (name.toLowerCase() === wanted ? [value.trim()] : []))
   const last = (wanted: string): string | undefined => all(wanted).at(-1)
@@ -155,6 +148,7 @@ export const emailInputOf = (mail: ParsedMail, envelope: readonly string[]): Ema
     // In the form of an HTTP header: repeated values joined, bytes read as Latin-1.
     tenantRef: refs.length === 0 ? undefined : Buffer.from(refs.join(', ')).toString('latin1'),
     idempotencyKey: key === '' ? undefined : key,
+    // Not validated yet. The API's request schema validates it.
     input: {
       from: senderOf(mail),
       ...recipientsOf(mail, envelope),

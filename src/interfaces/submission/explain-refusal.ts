@@ -12,14 +12,10 @@ const reasons: Record<KeyFault, string> = {
   expired: 'this API key has expired. Use another key, or change its expiry.',
 }
 
-type Credentials = { user: string; key: string }
-
-export type ExplainRefusal = (failure: unknown, credentials: Credentials, at: number) => Promise<unknown>
-
 /** Returns the failure with a message for SMTP clients. Any other error is returned unchanged. */
 export const makeExplainRefusal =
-  (callers: Pick<Callers, 'faultOf'>): ExplainRefusal =>
-  async (failure, { user, key }, at) => {
+  (callers: Pick<Callers, 'faultOf'>) =>
+  async (failure: unknown, { user, key }: { user: string; key: string }, at: number): Promise<unknown> => {
     if (!(failure instanceof Failure)) return failure
     if (failure.code === 'INSUFFICIENT_SCOPE') {
       return new Failure(failure.code, { message: 'This API key does not have the scope send:email.' })

@@ -4,13 +4,6 @@
  */
 import { Failure } from '../../platform/ground/errors.ts'
 
-export interface FairQueue {
-  /** Rejects when too many tasks are waiting. A task whose `gone` signal fires before it starts is dropped. */
-  run<T>(lane: string, task: (turn: QueueTurn) => Promise<T>, options?: TaskOptions): Promise<T>
-  /** Resolves when no task is running or waiting. */
-  idle(): Promise<void>
-}
-
 /** Tasks that start together get the same turn, and share its worker. */
 export type QueueTurn = { running: number }
 
@@ -18,7 +11,7 @@ type TaskOptions = { gone?: AbortSignal | undefined; weight?: number }
 
 type WaitingTask = { start: (turn: QueueTurn) => void; weight: number }
 
-export type QueueLimits = {
+type QueueLimits = {
   concurrency: number
   waitingPerLane: number
   waiting: number
@@ -33,7 +26,7 @@ const tooMany = (messages: string): Failure =>
     retryAfter: 30,
   })
 
-export const makeFairQueue = (limits: QueueLimits): FairQueue => {
+export const makeFairQueue = (limits: QueueLimits) => {
   const { concurrency, waitingPerLane, waiting: maxWaiting, tasksPerTurn, weightPerTurn } = limits
   // In the order in which the lanes are served. A lane that has run a task moves to the end.
   const lanes = new Map<string, Set<WaitingTask>>()
@@ -87,6 +80,7 @@ export const makeFairQueue = (limits: QueueLimits): FairQueue => {
   }
 
   return {
+    /** Rejects when too many tasks are waiting. A task whose `gone` signal fires before it starts is dropped. */
     run: <T>(lane: string, task: (turn: QueueTurn) => Promise<T>, { gone, weight = 0 }: TaskOptions = {}) =>
       new Promise<T>((resolve, reject) => {
         gone?.throwIfAborted()
@@ -110,8 +104,9 @@ export const makeFairQueue = (limits: QueueLimits): FairQueue => {
         waiting++
         startNext()
       }),
+    /** Resolves when no task is running or waiting. */
     idle: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         idleCallbacks.push(resolve)
         startNext()
       }),

@@ -35,14 +35,9 @@ const countLines = (bytes: Buffer): number => {
 const unreadable = (): Failure => malformed('The message is not valid MIME.')
 
 /** The org that sent the message, and a signal that fires when its client disconnects. */
-export type MessageSource = { orgId: string; gone?: AbortSignal }
+type MessageSource = { orgId: string; gone?: AbortSignal }
 
-export interface MailParser {
-  parse(bytes: Buffer, source: MessageSource): Promise<ParsedMail>
-  close(): Promise<void>
-}
-
-export const makeMailParser = ({ deadlineMs = defaultDeadlineMs, program = parserProgram } = {}): MailParser => {
+export const makeMailParser = ({ deadlineMs = defaultDeadlineMs, program = parserProgram } = {}) => {
   const queue = makeFairQueue(queueLimits)
   const idle = new Set<ParserThread>()
   const threadOfTurn = new WeakMap<QueueTurn, Promise<ParserThread>>()
@@ -65,7 +60,7 @@ export const makeMailParser = ({ deadlineMs = defaultDeadlineMs, program = parse
   }
 
   return {
-    parse: async (bytes, { orgId, gone }) => {
+    parse: async (bytes: Buffer, { orgId, gone }: MessageSource): Promise<ParsedMail> => {
       if (countLines(bytes) > maxLines) throw malformed(`The message must have at most ${maxLines} lines.`)
       for (;;) {
         try {
@@ -78,9 +73,11 @@ export const makeMailParser = ({ deadlineMs = defaultDeadlineMs, program = parse
         }
       }
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       await queue.idle()
       await Promise.all([...idle].map((thread) => thread.close()))
     },
   }
 }
+
+export type MailParser = ReturnType<typeof makeMailParser>

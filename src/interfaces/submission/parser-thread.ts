@@ -14,19 +14,9 @@ const tooSlow = (): Failure =>
 /** The thread ended because of an earlier message. This one can be parsed in another thread. */
 export class ThreadEndedFault extends Error {}
 
-export interface ParserThread {
-  /** Resolves with undefined when the message cannot be parsed. */
-  read(bytes: Buffer): Promise<ParsedMail | undefined>
-  /** Whether it can parse a message at once. */
-  isFree(): boolean
-  close(): Promise<unknown>
-}
-
 type Pending = { resolve(mail: ParsedMail | undefined): void; reject(error: Error): void }
 
-type Needs = { program: URL; deadlineMs: number }
-
-export const startParserThread = async ({ program, deadlineMs }: Needs): Promise<ParserThread> => {
+export const startParserThread = async ({ program, deadlineMs }: { program: URL; deadlineMs: number }) => {
   const worker = new Worker(program, { env: {}, resourceLimits: { maxOldGenerationSizeMb: 512 } })
   // In the order in which the thread parses them.
   const pending: Pending[] = []
@@ -64,14 +54,18 @@ export const startParserThread = async ({ program, deadlineMs }: Needs): Promise
   worker.unref()
 
   return {
-    read: (bytes) =>
-      new Promise((resolve, reject) => {
+    /** Resolves with undefined when the message cannot be parsed. */
+    read: (bytes: Buffer) =>
+      new Promise<ParsedMail | undefined>((resolve, reject) => {
         if (ended) return reject(tooSlow())
         pending.push({ resolve, reject })
         worker.postMessage(bytes)
         if (pending.length === 1) watchFirst()
       }),
+    /** Whether it can parse a message at once. */
     isFree: () => !ended && pending.length === 0,
     close: () => worker.terminate(),
   }
 }
+
+export type ParserThread = Awaited<ReturnType<typeof startParserThread>>

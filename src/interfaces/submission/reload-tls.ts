@@ -11,19 +11,12 @@ const checkEveryMs = 5_000
 export type TlsFiles = { certFile: string; keyFile: string }
 export type TlsPair = { cert: Buffer; key: Buffer }
 
-export interface ReloadTls {
-  start(): void
-  /** Reads the files now. Resolves with whether the server uses another certificate from now on. */
-  check(): Promise<boolean>
-  stop(): void
-}
-
 type Needs = { server: SMTPServer; files: TlsFiles; pair: TlsPair; log: Log }
 
 const isSame = (a: TlsPair, b: TlsPair): boolean => a.cert.equals(b.cert) && a.key.equals(b.key)
 
 /** The files are read one after the other, so between them they may not match. The next check reads them again. */
-export const makeReloadTls = ({ server, files, pair, log }: Needs): ReloadTls => {
+export const makeReloadTls = ({ server, files, pair, log }: Needs) => {
   let current = pair
   let reported = ''
   let timer: NodeJS.Timeout | undefined
@@ -37,6 +30,7 @@ export const makeReloadTls = ({ server, files, pair, log }: Needs): ReloadTls =>
     return false
   }
 
+  /** Reads the files now. Resolves with whether the server uses another certificate from now on. */
   const check = async (): Promise<boolean> => {
     try {
       const next = { cert: await readFile(files.certFile), key: await readFile(files.keyFile) }
@@ -57,9 +51,9 @@ export const makeReloadTls = ({ server, files, pair, log }: Needs): ReloadTls =>
 
   return {
     check,
-    start: () => {
+    start: (): void => {
       timer ??= setInterval(() => void check(), checkEveryMs).unref()
     },
-    stop: () => clearInterval(timer),
+    stop: (): void => clearInterval(timer),
   }
 }

@@ -62,14 +62,6 @@ const listenOn = async (server: SMTPServer, listen: Listen, variables: ListenVar
   })
 }
 
-export interface SmtpPort {
-  start(): Promise<void>
-  /** The port it listens on. */
-  port(): number
-  /** Accepts nothing new. Messages that have arrived are handled, and their clients get a reply, before it resolves. */
-  stop(): Promise<void>
-}
-
 /** Sends a 421 reply to the sessions whose id matches, and closes them. */
 export type Disconnect = (matches: (id: string) => boolean, reply: string) => void
 
@@ -103,7 +95,7 @@ const idleMs = 60_000
 /** When the service stops, a client has this long to send the rest of a message. */
 const stopGraceMs = 5_000
 
-export const makeSmtpPort = (needs: Needs): SmtpPort => {
+export const makeSmtpPort = (needs: Needs) => {
   const { listen, variables, tls: files, implicitTls = false, withoutCommands = [], parser, log, name } = needs
   const tls = files && { files, pair: readTlsPair(files) }
   const disabledCommands = [...unsupportedCommands, ...withoutCommands, ...(tls ? [] : ['STARTTLS'])]
@@ -136,12 +128,14 @@ export const makeSmtpPort = (needs: Needs): SmtpPort => {
   const reload = tls && makeReloadTls({ server, ...tls, log })
 
   return {
-    start: async () => {
+    start: async (): Promise<void> => {
       await listenOn(server, listen, variables)
       reload?.start()
     },
-    port: () => (server.server.address() as AddressInfo).port,
-    stop: async () => {
+    /** The port it listens on. */
+    port: (): number => (server.server.address() as AddressInfo).port,
+    /** Accepts nothing new. Messages that have arrived are handled, and their clients get a reply, before it resolves. */
+    stop: async (): Promise<void> => {
       reload?.stop()
       const closed = new Promise<void>((resolve) => {
         server.close(resolve)
@@ -157,3 +151,5 @@ export const makeSmtpPort = (needs: Needs): SmtpPort => {
     },
   }
 }
+
+export type SmtpPort = ReturnType<typeof makeSmtpPort>

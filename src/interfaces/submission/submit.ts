@@ -22,14 +22,7 @@ import type { MailParser } from './mail-parser.ts'
 /** The key is checked again at every step, because it may be revoked while the connection is open. */
 export type AuthenticatedSession = { key: string; orgId: string; address: string | null; client: string }
 
-export interface Submit {
-  /** Counts failed attempts only. Resolves with the org of the key. */
-  signIn(by: Pick<AuthenticatedSession, 'key' | 'address'> & { user: string }): Promise<string>
-  /** Counts the message toward the rate limits of the key, before the message is read. */
-  begin(by: AuthenticatedSession): Promise<void>
-  /** Resolves with the id of the message. Sends nothing when `gone` fires before the message is parsed. */
-  send(by: AuthenticatedSession, recipients: readonly string[], bytes: Buffer, gone: AbortSignal): Promise<string>
-}
+type Login = Pick<AuthenticatedSession, 'key' | 'address'> & { user: string }
 
 export type SubmitNeeds = {
   admission: Admission
@@ -46,7 +39,7 @@ export type SubmitNeeds = {
 
 const required = { scope: 'send:email' } as const
 
-export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit => {
+export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }) => {
   const { admission, tenants, idempotency, drafts, send, wrote, log, parser, clock } = needs
   const explain = makeExplainRefusal(needs.callers)
 
@@ -70,7 +63,8 @@ export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit 
   }
 
   return {
-    signIn: async ({ user, key, address }) => {
+    /** Counts failed attempts only. Resolves with the org of the key. */
+    signIn: async ({ user, key, address }: Login): Promise<string> => {
       try {
         const caller = await admission.pass({ key, address })
         await admission.narrow(caller, undefined, required)
@@ -79,11 +73,19 @@ export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit 
         throw await explain(error, { user, key }, clock.millis())
       }
     },
-    begin: async ({ key, address }) => {
+    /** Counts the message toward the rate limits of the key, before the message is read. */
+    begin: async ({ key, address }: AuthenticatedSession): Promise<void> => {
       const caller = await admission.pass({ key, address, onCount: () => undefined })
       await admission.narrow(caller, undefined, required)
     },
-    send: async ({ key, orgId, address, client }, recipients, bytes, gone) => {
+    /** Resolves with the id of the message. Sends nothing when `gone` fires before the message is parsed. */
+    send: async (
+      by: AuthenticatedSession,
+      recipients: readonly string[],
+      bytes: Buffer,
+      gone: AbortSignal,
+    ): Promise<string> => {
+      const { key, orgId, address, client } = by
       const mail = await parser.parse(bytes, { orgId, gone })
       const { input, tenantRef, idempotencyKey } = emailInputOf(mail, recipients)
       const admitted = await admission.narrow(await admission.pass({ key, address }), tenantRef, required)
@@ -107,3 +109,5 @@ export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit 
     },
   }
 }
+
+export type Submit = ReturnType<typeof makeSubmit>

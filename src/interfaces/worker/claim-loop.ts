@@ -17,19 +17,9 @@ export type ClaimLoopOptions<Row> = {
   idleMs?: number
 }
 
-export interface ClaimLoop {
-  start(): void
-  /** Claims now instead of waiting, because something became due. */
-  wake(): void
-  /** Claims and works until nothing is due. Returns the number of rows worked on. */
-  pass(): Promise<number>
-  /** Stops claiming and waits for the rows that are claimed. */
-  drain(): Promise<void>
-}
-
 const longestBackoffMs = 30_000
 
-export const makeClaimLoop = <Row>(options: ClaimLoopOptions<Row>): ClaimLoop => {
+export const makeClaimLoop = <Row>(options: ClaimLoopOptions<Row>) => {
   const { name, claim, work, log, batch = 100, concurrency = 20, idleMs = 500 } = options
   let running: Promise<void> | undefined
   let stopping = false
@@ -90,29 +80,34 @@ export const makeClaimLoop = <Row>(options: ClaimLoopOptions<Row>): ClaimLoop =>
     }
   }
 
+  /** Claims now instead of waiting, because something became due. */
   const wake = (): void => {
     woken = true
     endWait?.()
   }
 
   return {
-    start: () => {
+    start: (): void => {
       if (stopping) throw new Error(`the ${name} loop has been drained and cannot be started again`)
       running ??= loop()
     },
     wake,
-    pass: async () => {
+    /** Claims and works until nothing is due. Returns the number of rows worked on. */
+    pass: async (): Promise<number> => {
       const passing = workUntilEmpty()
       passes.add(passing)
       return passing.finally(() => passes.delete(passing))
     },
-    drain: async () => {
+    /** Stops claiming and waits for the rows that are claimed. */
+    drain: async (): Promise<void> => {
       stopping = true
       wake()
       await Promise.allSettled([running, ...passes])
     },
   }
 }
+
+export type ClaimLoop = ReturnType<typeof makeClaimLoop>
 
 type PassLoopOptions = Pick<ClaimLoopOptions<never>, 'name' | 'log' | 'idleMs'> & {
   /** Does everything that is due. */

@@ -11,12 +11,6 @@ export type Task = {
 
 export type Tasks = Record<string, Task>
 
-export interface Recurring {
-  start(): Promise<void>
-  /** Starts no further task and waits for those that are running. */
-  stop(): Promise<void>
-}
-
 type Needs = {
   url: string
   log: Log
@@ -28,7 +22,7 @@ type Needs = {
 const drainMs = 30_000
 
 /** Runs each task on its schedule, once per tick however many workers there are. */
-export const makeRecurring = ({ url, log, tasks, pace = { schedules: 30, jobs: 5 } }: Needs): Recurring => {
+export const makeRecurring = ({ url, log, tasks, pace = { schedules: 30, jobs: 5 } }: Needs) => {
   let boss: PgBoss | undefined
 
   const runTask = async (name: string, run: Task['run']) => {
@@ -44,7 +38,7 @@ export const makeRecurring = ({ url, log, tasks, pace = { schedules: 30, jobs: 5
   }
 
   return {
-    start: async () => {
+    start: async (): Promise<void> => {
       boss = new PgBoss({
         connectionString: url,
         max: 2,
@@ -70,9 +64,12 @@ export const makeRecurring = ({ url, log, tasks, pace = { schedules: 30, jobs: 5
       const known = new Set(scheduled.map(({ name }) => name))
       for (const { name } of await boss.getSchedules()) if (!known.has(name)) await boss.unschedule(name)
     },
-    stop: async () => {
+    /** Starts no further task and waits for those that are running. */
+    stop: async (): Promise<void> => {
       await boss?.stop({ graceful: true, timeout: drainMs })
       boss = undefined
     },
   }
 }
+
+export type Recurring = ReturnType<typeof makeRecurring>

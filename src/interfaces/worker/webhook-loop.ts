@@ -5,18 +5,6 @@ import type { RunningQueue } from '../../webhooks/endpoint-queue.ts'
 import type { FannedOut, FanOut } from '../../webhooks/fan-out.ts'
 import { makePassLoop } from './claim-loop.ts'
 
-export interface WebhookLoop {
-  start(): void
-  /** Checks for due work now, because something became due. */
-  wake(): void
-  /** Turns new events into deliveries now. */
-  wakeFanOut(): void
-  /** Runs fan-out and delivery until nothing is due. */
-  pass(): Promise<Record<string, number>>
-  /** Starts nothing new and waits for the work in progress. */
-  drain(): Promise<void>
-}
-
 type Needs = { fanOut: FanOut; deliver: DeliverWebhooks; log: Log; maxQueues?: number }
 
 const fanOutIdleMs = 100
@@ -103,7 +91,7 @@ const makeLeasedQueues = ({ deliver, log, maxQueues, fanOuts, leaseAgain }: Queu
   }
 }
 
-export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Needs): WebhookLoop => {
+export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Needs) => {
   let stopping = false
   let isBusy = false
   let fanOuts = 0
@@ -132,22 +120,22 @@ export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Nee
   })
 
   return {
-    start: () => {
+    start: (): void => {
       queues.keepRenewing()
       fanning.start()
       leasing.start()
     },
-
-    wake: () => {
+    /** Checks for due work now, because something became due. */
+    wake: (): void => {
       fanning.wake()
       leasing.wake()
     },
-
-    wakeFanOut: () => {
+    /** Turns new events into deliveries now. */
+    wakeFanOut: (): void => {
       if (!isBusy) fanning.wake()
     },
-
-    pass: async () => {
+    /** Runs fan-out and delivery until nothing is due. */
+    pass: async (): Promise<Record<string, number>> => {
       queues.keepRenewing()
       const total: FannedOut = { events: 0, deliveries: 0 }
       const before = queues.attempts()
@@ -162,8 +150,8 @@ export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Nee
       }
       return { ...total, attempts: queues.attempts() - before }
     },
-
-    drain: async () => {
+    /** Starts nothing new and waits for the work in progress. */
+    drain: async (): Promise<void> => {
       stopping = true
       queues.stop()
       await Promise.all([fanning.drain(), leasing.drain()])
@@ -171,3 +159,5 @@ export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Nee
     },
   }
 }
+
+export type WebhookLoop = ReturnType<typeof makeWebhookLoop>
