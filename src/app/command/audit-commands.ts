@@ -2,7 +2,7 @@
 import { type ComparedHeads, compareHeads, isSignedHead, noFindings } from '../../journal/audit/compare-heads.ts'
 import { readWitness } from '../../journal/audit/open-witness.ts'
 import { registerName, verifyRegister } from '../../journal/audit/register.ts'
-import { type ChainRow, findChain, orgsWithLogs } from '../../journal/audit/store/chain-rows.ts'
+import { findChain, type OrgHead, orgsWithLogs } from '../../journal/audit/store/chain-rows.ts'
 import { findRegister } from '../../journal/audit/store/register-rows.ts'
 import { headsAfter } from '../../journal/audit/store/witness-rows.ts'
 import { makeTrustEnds } from '../../journal/audit/trust-ends.ts'
@@ -156,7 +156,7 @@ export const verifyAudit = async (context: Context, orgId: string | undefined): 
   await (orgId === undefined ? verifyAll(context) : verifyOrg(context, orgId))
 }
 
-const headOf = (row: Pick<ChainRow, 'head_seq' | 'head_digest' | 'head_signature'> & { org_id: string }) => ({
+const headOf = (row: OrgHead): WitnessedHead => ({
   org_id: row.org_id,
   seq: row.head_seq,
   digest: row.head_digest.toString('hex'),

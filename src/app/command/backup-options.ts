@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import type { Config } from '../../platform/ground/config/config.ts'
 import { OperatorFault } from '../../platform/ground/operator-fault.ts'
-import { type DecryptWith, type EncryptTo, makeDecrypter, makeEncrypter } from '../operator/backup-encryption.ts'
+import { makeDecrypter, makeEncrypter } from '../operator/backup-encryption.ts'
 
 const backupUsage =
   'Usage: tidings backup <file> [--encrypt-to <age recipient>] [--passphrase-file <file>]. Use - as the file for standard output.'
@@ -49,15 +49,13 @@ const passphraseOf = async (file: string | undefined, config: Config): Promise<s
   return passphrase
 }
 
-type BackupOptions = { path: string; encryptTo: EncryptTo | undefined }
-
 const backupArgs = {
   'encrypt-to': { type: 'string', multiple: true },
   'passphrase-file': { type: 'string' },
 } as const
 
 /** A recipient comes before a passphrase of the environment. */
-export const backupOptions = async (args: string[], config: Config): Promise<BackupOptions> => {
+export const backupOptions = async (args: string[], config: Config) => {
   const { path, values } = parsed(args, backupArgs, backupUsage)
   const { 'encrypt-to': recipients = [], 'passphrase-file': file } = values
   if (recipients.length === 0) {
@@ -74,8 +72,6 @@ export const backupOptions = async (args: string[], config: Config): Promise<Bac
   }
   return { path, encryptTo: { recipients } }
 }
-
-type RestoreOptions = { path: string; decryptWith: DecryptWith; allowUnauthenticated: boolean }
 
 const restoreArgs = {
   identity: { type: 'string' },
@@ -95,7 +91,7 @@ const identitiesIn = async (path: string): Promise<string[]> => {
   throw new OperatorFault(`${path} does not contain an age identity, such as AGE-SECRET-KEY-1….`)
 }
 
-export const restoreOptions = async (args: string[], config: Config): Promise<RestoreOptions> => {
+export const restoreOptions = async (args: string[], config: Config) => {
   const { path, values } = parsed(args, restoreArgs, restoreUsage)
   return {
     path,

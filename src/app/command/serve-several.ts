@@ -12,14 +12,12 @@ import { openWorkerPort, portFault, printWelcome } from './greeting.ts'
 import { reportSettings, type ServedParts } from './serve.ts'
 import { stopTimeoutMs, untilStopped, urgentReasons } from './stop-reasons.ts'
 
-type WantedProcesses = { plan: ProcessPlan; automatic: boolean }
-
 /** Runs the service as several processes until it is stopped. Resolves with the exit code. */
 export const serveSeveral = async (
   config: Config,
   log: Log,
   parts: ServedParts,
-  { plan: wanted, automatic }: WantedProcesses,
+  { plan: wanted, automatic }: { plan: ProcessPlan; automatic: boolean },
 ): Promise<number> => {
   reportSettings(config, log)
   let restart = (): void => undefined

@@ -2,22 +2,16 @@
 
 import { orgIdsAfter } from '../../customers/orgs/store.ts'
 import { makeAudit } from '../../journal/audit/append.ts'
-import type { AuditSecrets } from '../../journal/audit/judge-entry.ts'
+import type { AuditNeeds } from '../../journal/audit/judge-entry.ts'
 import { verifyRegister } from '../../journal/audit/register.ts'
 import { isIntact, makeVerifyChain } from '../../journal/audit/verify-chain.ts'
 import { byOrg } from '../../platform/db/by-org.ts'
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
-import type { Log } from '../../platform/ground/log.ts'
 
 const pageSize = 500
 
-/** The first secret signs new entries. */
-type Needs = { db: Db; clock: Clock; log: Log; secrets: AuditSecrets; cutover: Date }
-
 /** Writes an entry to the audit log of every org. */
 export const recordUnauthenticatedRestore = async (
-  { db, clock, log, secrets: [secret] }: Needs,
+  { db, clock, log, secrets: [secret] }: AuditNeeds,
   { reason, takenAt }: { reason: string; takenAt: string },
 ): Promise<void> => {
   const audit = makeAudit({ clock, log, secret })
@@ -29,7 +23,7 @@ export const recordUnauthenticatedRestore = async (
 }
 
 /** The orgs whose audit chain is not intact. */
-export const brokenChains = async (needs: Needs): Promise<string[]> => {
+export const brokenChains = async (needs: AuditNeeds): Promise<string[]> => {
   const verify = makeVerifyChain(needs)
   const register = await verifyRegister(needs.db, needs.secrets)
   const broken: string[] = []

@@ -56,13 +56,13 @@ import type { ServiceParts } from './service-parts.ts'
 export const makeDashboardCookies = ({ config, baseUrl }: Foundation): Cookies =>
   makeCookies(() => config.production || baseUrl.read().startsWith('https:'))
 
-const makeAuditRoutes = ({ config, db, reads, clock, log, audit }: Foundation): DashboardRoute[] => {
-  const { auditSecrets: secrets, auditCutover: cutover } = config
+const makeAuditRoutes = ({ config, reads, audit, auditNeeds }: Foundation): DashboardRoute[] => {
+  const { db, log, secrets } = auditNeeds
   return auditRoutes({
     list: makeListAudit({ db: reads.db }),
     find: makeFindAuditEntry({ db: reads.db }),
-    verify: makeVerifyEntries({ db, log, audit, secrets, cutover }),
-    verifyChain: makeVerifyChainPage({ db, clock, log, secrets, cutover: cutover.at }),
+    verify: makeVerifyEntries({ db, log, audit, secrets, cutover: config.auditCutover }),
+    verifyChain: makeVerifyChainPage(auditNeeds),
   })
 }
 

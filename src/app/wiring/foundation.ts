@@ -153,6 +153,7 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
     vault: makeVault(config.masterKey, config.masterKeyPrevious),
     baseUrl: makeBaseUrl(config),
     audit,
+    auditNeeds: { db, clock, log, secrets: config.auditSecrets, cutover: config.auditCutover.at },
     writtenEntries,
     announcer,
     appendEvents: makeAppendEvents({ clock, announce: announcer.announce }),

@@ -14,10 +14,10 @@ import { makeTokenCallers } from '../../people/oauth/token-callers.ts'
 import { openFileStore } from '../../providers/objects/open-store.ts'
 import type { Foundation } from './foundation.ts'
 
-export const makePlatform = ({ config, db, clock, log, limiter, caches, audit, metrics }: Foundation) => {
+export const makePlatform = (foundation: Foundation) => {
+  const { config, db, clock, log, limiter, caches, audit, auditNeeds, metrics } = foundation
   const { trusted } = caches
-  const { auditSecrets: secrets, auditWitness: name, awsRegion: region, auditRetentionDays: days } = config
-  const cutover = config.auditCutover.at
+  const { auditWitness: name, awsRegion: region, auditRetentionDays: days } = config
   const witness = name === undefined ? undefined : openWitness({ name, region, clock, log })
   const bucket = config.auditArchiveBucket
   const archive =
@@ -27,7 +27,7 @@ export const makePlatform = ({ config, db, clock, log, limiter, caches, audit, m
     'For how long the oldest new head of an audit chain has not been written to the witness',
     () => (witness?.unwrittenMs() ?? 0) / 1_000,
   )
-  const unverified = makeUnverifiedChains({ db, clock, log, secrets })
+  const unverified = makeUnverifiedChains(auditNeeds)
   metrics.gauge(
     'audit_chains_unverified',
     'Audit chains that are not extended or pruned because they do not verify, and the register if it does not',
@@ -48,8 +48,8 @@ export const makePlatform = ({ config, db, clock, log, limiter, caches, audit, m
     admission: makeAdmission({ callers, tenants, limiter, clock }),
     /** Over HTTP, where OAuth tokens work too. */
     httpAdmission: makeAdmission({ callers: tokenCallers, tenants, limiter, clock }),
-    chain: makeChain({ db, clock, log, secrets, cutover, witness, unverified }),
-    pruneAudit: makePruneAudit({ db, clock, log, secrets, cutover, days, archive, unverified }),
+    chain: makeChain({ ...auditNeeds, witness, unverified }),
+    pruneAudit: makePruneAudit({ ...auditNeeds, days, archive, unverified }),
   }
 }
 

@@ -1,7 +1,7 @@
 /** Members, invitations, orgs and accounts, as people manage them in the dashboard. */
 
 import { makeDeleteLog } from '../../journal/audit/delete-log.ts'
-import { makeEraseActorWithin } from '../../journal/audit/erase-actor.ts'
+import { makeEraseActor } from '../../journal/audit/erase-actor.ts'
 import { endSsoOfOrg } from '../../people/sso/manage-sso.ts'
 import { makeAnswerInvitation } from '../../people/team/answer-invitation.ts'
 import { makeDeleteAccount, makeLeaveOrgs } from '../../people/team/delete-account.ts'
@@ -65,9 +65,7 @@ const makeRelease = ({ foundation, sending, senders, exports }: Needs) => [
 
 export const makeTeam = (needs: Needs) => {
   const { foundation, platform, people, sending, replacements } = needs
-  const { config, db, reads, clock, log, audit, limiter, forget, baseUrl } = foundation
-  const { auditSecrets: secrets } = config
-  const cutover = config.auditCutover.at
+  const { db, reads, clock, log, audit, auditNeeds, limiter, forget, baseUrl } = foundation
   const shared = { db, clock, log, audit, limiter }
   const movePointer = makeMovePointer(shared)
   const close = makeCloseOrg({
@@ -104,13 +102,13 @@ export const makeTeam = (needs: Needs) => {
       provePassword: people.provePassword,
       leave: makeLeaveOrgs({ movePointer, close }),
       endWork: [needs.oauth.endGrants.ofAccount],
-      eraseActor: makeEraseActorWithin({ log, secrets, cutover }),
+      eraseActor: makeEraseActor(auditNeeds),
     }),
     purgeOrgs: makePurgeOrgs({
       ...shared,
       release: [needs.billing.cancelOfOrg, ...makeRelease(needs)],
       linkAudit: platform.chain.link,
-      deleteLog: makeDeleteLog({ db, clock, log, secrets }),
+      deleteLog: makeDeleteLog(auditNeeds),
     }),
   }
 }

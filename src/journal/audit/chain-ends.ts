@@ -2,17 +2,16 @@
 import { canonicalJson } from '../../platform/ground/canonical.ts'
 import { makeHmac, sameBytes, sha256 } from '../../platform/ground/crypto.ts'
 import type { AuditSecrets } from './judge-entry.ts'
+import { shownTime } from './shown-entry.ts'
 import type { ChainRow } from './store/chain-rows.ts'
 import type { EntryRow } from './store/entry-rows.ts'
-
-const timeText = (at: Date): string => (Number.isFinite(Number(at)) ? at.toISOString() : String(at))
 
 /** Covers the signed fields except the actor, which is cleared when a user is erased. */
 export const linkDigest = (previous: Buffer, seq: number, entry: EntryRow): Buffer => {
   const { org_id, id, action, resource_type, resource_id, metadata, created_at } = entry
   const head = JSON.stringify([seq, org_id, id, action, resource_type, resource_id])
   // Serialized on its own, so that metadata may be nested as deeply here as in the signature.
-  const text = `${head.slice(0, -1)},${canonicalJson(metadata)},${JSON.stringify(timeText(created_at))}]`
+  const text = `${head.slice(0, -1)},${canonicalJson(metadata)},${JSON.stringify(shownTime(created_at))}]`
   return sha256(Buffer.concat([previous, Buffer.from(text)]))
 }
 

@@ -3,12 +3,13 @@
  * entries that were removed, inserted or reordered. Entries are linked after they are written, so that writers do not
  * wait for each other.
  */
+import type { AuditNeeds } from './judge-entry.ts'
 import { type LinkNeeds, makeLinkEntries } from './link-entries.ts'
 import { makeRegisterChains } from './register.ts'
 import { makeUnverifiedChains } from './unverified-chains.ts'
 import { makeVerifyChain } from './verify-chain.ts'
 
-export const makeChain = (needs: LinkNeeds) => {
+export const makeChain = (needs: AuditNeeds & Partial<LinkNeeds>) => {
   const { unverified = makeUnverifiedChains(needs), witness } = needs
   return {
     link: makeLinkEntries({ ...needs, unverified }),

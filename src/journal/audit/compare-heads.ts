@@ -1,7 +1,7 @@
 /** Compares heads that were kept elsewhere with the chains in the database. */
 import type { Db } from '../../platform/db/pool.ts'
 import { endStatus } from './chain-ends.ts'
-import type { AuditSecrets } from './judge-entry.ts'
+import type { AuditNeeds, AuditSecrets } from './judge-entry.ts'
 import { registerName } from './register.ts'
 import { linksOfHeads, registerRowsOfHeads } from './store/witness-rows.ts'
 import type { WitnessedHead, WitnessLine } from './witness.ts'
@@ -53,11 +53,9 @@ const areInRegister = async (db: Db, heads: WitnessedHead[]): Promise<boolean[]>
   return heads.map(({ seq, digest }) => digests.get(seq) === digest)
 }
 
-type Needs = { db: Db; secrets: AuditSecrets }
-
 /** Reads all lines, of `orgId` and the register only if it is given. Holds no more than a batch of heads at a time. */
 export const compareHeads = async (
-  { db, secrets }: Needs,
+  { db, secrets }: Pick<AuditNeeds, 'db' | 'secrets'>,
   lines: AsyncIterable<WitnessLine> | Iterable<WitnessLine>,
   orgId?: string,
 ): Promise<ComparedHeads> => {

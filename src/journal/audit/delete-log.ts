@@ -2,11 +2,9 @@
  * Deletes the whole log of a deleted org. Its chain stays as an empty one whose two ends are the same signed link, so
  * that verification can tell it from a log that someone else deleted.
  */
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
-import type { Log } from '../../platform/ground/log.ts'
+import type { Tx } from '../../platform/db/pool.ts'
 import { faultOfEnds, signEnd } from './chain-ends.ts'
-import type { AuditSecrets } from './judge-entry.ts'
+import type { AuditNeeds } from './judge-entry.ts'
 import { type ChainRow, findChain, lockChain } from './store/chain-rows.ts'
 import { permitChanges } from './store/entry-rows.ts'
 import { deleteSomeEntries, deleteSomeLinks, deleteUnlinked, newestEntry, setPrunedEnd } from './store/prune-rows.ts'
@@ -16,12 +14,7 @@ const chunk = 5_000
 /** A process of an earlier release that wrote an entry reports it as lost if it is gone before it was seen linked. */
 const quietMs = 60_000
 
-/** Returns whether the log is gone. Call it once all entries are linked. It waits while new ones are written. */
-export type DeleteLog = (orgId: string) => Promise<boolean>
-
-type Needs = { db: Db; clock: Clock; log: Log; secrets: AuditSecrets }
-
-export const makeDeleteLog = ({ db, clock, log, secrets }: Needs): DeleteLog => {
+export const makeDeleteLog = ({ db, clock, log, secrets }: AuditNeeds) => {
   /** Logged once. The task runs every minute. */
   const kept = new Set<string>()
 
@@ -52,7 +45,8 @@ export const makeDeleteLog = ({ db, clock, log, secrets }: Needs): DeleteLog => 
       return entries > 0 ? entries : tx.change(deleteSomeLinks, { orgId, limit: chunk })
     })
 
-  return async (orgId) => {
+  /** Returns whether the log is gone. Call it once all entries are linked. It waits while new ones are written. */
+  return async (orgId: string): Promise<boolean> => {
     const newest = await db.row(newestEntry, { orgId })
     if (newest && clock.millis() - newest.created_at.getTime() < quietMs) return false
     for (;;) {
@@ -62,3 +56,5 @@ export const makeDeleteLog = ({ db, clock, log, secrets }: Needs): DeleteLog => 
     }
   }
 }
+
+export type DeleteLog = ReturnType<typeof makeDeleteLog>

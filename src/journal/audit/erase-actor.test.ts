@@ -16,7 +16,8 @@ const cutover = readConfig({}).auditCutover.at
 const t = await startTestService({ env: { AUDIT_SIGNING_SECRET: secret } })
 afterAll(() => t.stop())
 const { db } = t.service.modules
-const erase = makeEraseActor({ db, log: silentLog(), secrets: [secret], cutover })
+const eraseWithin = makeEraseActor({ log: silentLog(), secrets: [secret], cutover })
+const erase = (userId: string) => db.tx((tx) => eraseWithin(tx, userId))
 
 const before = new Date('2026-08-09T23:59:59.999Z')
 const after = new Date('2026-09-01T12:00:00.000Z')
@@ -196,7 +197,8 @@ test('AD-91 without a secret the user is erased, no entry is signed again, and a
   const [userId, unknownUser] = [newId('user'), newId('user')]
   const signed = await insertEntry({ actorUserId: userId })
   const row = await stored(signed)
-  const eraseUnsigned = makeEraseActor({ db, log: logFile.log, secrets: [], cutover })
+  const eraseUnsignedWithin = makeEraseActor({ log: logFile.log, secrets: [], cutover })
+  const eraseUnsigned = (userId: string) => db.tx((tx) => eraseUnsignedWithin(tx, userId))
   expect([await eraseUnsigned(userId), await eraseUnsigned(unknownUser)]).toEqual([1, 0])
   expect(await stored(signed)).toEqual({ ...row, actor_user_id: null })
   expect(await statusOf(signed)).toBe('invalid')

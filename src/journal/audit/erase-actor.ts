@@ -1,14 +1,13 @@
 import { inChunks } from '../../platform/db/in-chunks.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Log } from '../../platform/ground/log.ts'
-import type { AuditSecrets } from './judge-entry.ts'
+import type { Tx } from '../../platform/db/pool.ts'
+import type { AuditNeeds } from './judge-entry.ts'
 import { sign } from './sign-entry.ts'
 import { fieldsOf, signatureStatus } from './signature-status.ts'
 import { anonymise, type EntryRow, entriesOfActor, forbidChanges, permitChanges } from './store/entry-rows.ts'
 
 const chunk = 500
 
-type Needs = { log: Log; secrets: AuditSecrets; cutover: Date }
+type Needs = Pick<AuditNeeds, 'log' | 'secrets' | 'cutover'>
 
 /**
  * An entry with a valid signature is signed again without its actor, with the secret that signed it before. Any other
@@ -39,22 +38,15 @@ const eraseChunk = async (tx: Tx, userId: string, needs: Needs): Promise<number>
   return rows.length
 }
 
-/** Removes a user's id from their audit entries. Returns the number of entries. */
-const eraseAll = async (userId: string, { log, secrets }: Needs, next: () => Promise<number>): Promise<number> => {
-  if (secrets.length === 0) {
-    log.warn({ user_id: userId }, 'erasing audit actor without signing secret: signed entries become invalid')
-  }
-  return inChunks(chunk, next)
-}
-
-/** Each chunk in a transaction of its own. */
+/**
+ * Removes a user's id from their audit entries, in the transaction of the caller, so that the entries that it wrote lose
+ * their actor too. Returns the number of entries.
+ */
 export const makeEraseActor =
-  ({ db, ...needs }: Needs & { db: Db }) =>
-  (userId: string): Promise<number> =>
-    eraseAll(userId, needs, () => db.tx((tx) => eraseChunk(tx, userId, needs)))
-
-/** In the transaction of the caller, so that the entries that it wrote lose their actor too. */
-export const makeEraseActorWithin =
   (needs: Needs) =>
-  (tx: Tx, userId: string): Promise<number> =>
-    eraseAll(userId, needs, () => eraseChunk(tx, userId, needs))
+  (tx: Tx, userId: string): Promise<number> => {
+    if (needs.secrets.length === 0) {
+      needs.log.warn({ user_id: userId }, 'erasing audit actor without signing secret: signed entries become invalid')
+    }
+    return inChunks(chunk, () => eraseChunk(tx, userId, needs))
+  }

@@ -18,9 +18,7 @@ const append = async (path: string, lines: string[]): Promise<void> => {
   }
 }
 
-type Needs = { path: string; clock: Clock; log: Log }
-
-export const makeFileWitness = ({ path, clock, log }: Needs): Witness =>
+export const makeFileWitness = ({ path, clock, log }: { path: string; clock: Clock; log: Log }): Witness =>
   makeWitness({
     clock,
     log,

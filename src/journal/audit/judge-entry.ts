@@ -1,5 +1,8 @@
 /** Decides whether an entry is as the service wrote it, from its signature, its seal and the time in its id. */
+import type { Db } from '../../platform/db/pool.ts'
+import type { Clock } from '../../platform/ground/clock.ts'
 import { isId, timeOfId } from '../../platform/ground/ids.ts'
+import type { Log } from '../../platform/ground/log.ts'
 import { makeSealer, type SealedFields, type Sealer } from './seal-entry.ts'
 import { canonicalMetadata } from './sign-entry.ts'
 import { fieldsOf, type SignatureStatus, signatureStatus } from './signature-status.ts'
@@ -7,6 +10,9 @@ import type { EntryRow } from './store/entry-rows.ts'
 
 /** The signing secret and then the former ones. Empty when no secret is configured. */
 export type AuditSecrets = readonly string[]
+
+/** What the parts of the log are made with. */
+export type AuditNeeds = { db: Db; clock: Clock; log: Log; secrets: AuditSecrets; cutover: Date }
 
 /**
  * `misdated`: `created_at` disagrees with the time in the id. `operator`: an entry of an operator command of an earlier
@@ -35,7 +41,7 @@ export const makeIsOfSecrets = (secrets: AuditSecrets): ((id: string) => boolean
   return (id) => sealers.some((sealer) => sealer.isTagged(id))
 }
 
-type JudgeOptions = { secrets: AuditSecrets; cutover: Date }
+type JudgeOptions = Pick<AuditNeeds, 'secrets' | 'cutover'>
 
 /** The status under the secret that made the signature, or else under the current one. */
 export const bestStatus = (

@@ -1,29 +1,19 @@
 /** Links waiting entries into the chain of their org. Only entries that verify are linked. */
 import { byOrg } from '../../platform/db/by-org.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
-import type { Log } from '../../platform/ground/log.ts'
+import type { Tx } from '../../platform/db/pool.ts'
 import { faultOfEnds, linkDigest, signEnd } from './chain-ends.ts'
-import { type AuditSecrets, type EntryVerdict, makeJudgeEntry } from './judge-entry.ts'
+import { type AuditNeeds, type EntryVerdict, makeJudgeEntry } from './judge-entry.ts'
 import { registerName, registerOrg } from './register.ts'
 import { beginChain, entriesToLink, insertLinks, lockChain, orgsToLink, type WaitingEntry } from './store/chain-rows.ts'
-import { makeUnverifiedChains, type UnverifiedChains } from './unverified-chains.ts'
+import type { UnverifiedChains } from './unverified-chains.ts'
 import type { Witness, WitnessedHead } from './witness.ts'
 
 const chunk = 1_000
 /** Refused entries are logged once per process. The set is emptied when it reaches this size. */
 const maxRemembered = 10_000
 
-export type LinkNeeds = {
-  db: Db
-  clock: Clock
-  log: Log
-  secrets: AuditSecrets
-  cutover: Date
-  witness?: Witness | undefined
-  /** Shared by everything in the process that looks at chains. */
-  unverified?: UnverifiedChains
-}
+/** `unverified` is shared by everything in the process that looks at chains. */
+export type LinkNeeds = AuditNeeds & { witness?: Witness | undefined; unverified: UnverifiedChains }
 
 /** This process may not extend the chain. */
 class UnverifiedChainFault extends Error {}
@@ -35,12 +25,11 @@ type Refused = { id: string; verdict: EntryVerdict }
  * an earlier time would be enough to forge one.
  */
 export const makeIsLinkable =
-  ({ secrets, cutover, clock }: Pick<LinkNeeds, 'secrets' | 'cutover' | 'clock'>) =>
+  ({ secrets, cutover, clock }: Pick<AuditNeeds, 'secrets' | 'cutover' | 'clock'>) =>
   (verdict: EntryVerdict): boolean =>
     secrets.length === 0 || verdict === 'ok' || (verdict === 'unsigned' && clock.now() < cutover)
 
-export const makeLinkEntries = ({ db, clock, log, secrets, cutover, witness, ...needs }: LinkNeeds) => {
-  const unverified = needs.unverified ?? makeUnverifiedChains({ db, clock, log, secrets })
+export const makeLinkEntries = ({ db, clock, log, secrets, cutover, witness, unverified }: LinkNeeds) => {
   const judge = makeJudgeEntry({ secrets, cutover })
   const isLinkable = makeIsLinkable({ secrets, cutover, clock })
   const logged = new Set<string>()

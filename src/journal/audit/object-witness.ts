@@ -15,9 +15,7 @@ const maxHeadBytes = 4_096
 const nameOf = ({ at, org_id, seq, digest }: NotedHead): string =>
   `${at.replaceAll(':', '-')}_${org_id}_${seq}_${digest.slice(0, 16)}.json`
 
-type Needs = { store: ObjectStore; clock: Clock; log: Log }
-
-export const makeObjectWitness = ({ store, clock, log }: Needs): Witness => {
+export const makeObjectWitness = ({ store, clock, log }: { store: ObjectStore; clock: Clock; log: Log }): Witness => {
   const write = async (heads: NotedHead[], written: (head: NotedHead) => void): Promise<void> => {
     const waiting = [...heads]
     const faults: unknown[] = []

@@ -4,10 +4,8 @@
  */
 import { byOrg } from '../../platform/db/by-org.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
-import type { Log } from '../../platform/ground/log.ts'
 import { type EndStatus, endStatus, isSignedAs, registerDigest, signEnd } from './chain-ends.ts'
-import type { AuditSecrets } from './judge-entry.ts'
+import type { AuditNeeds, AuditSecrets } from './judge-entry.ts'
 import { lockChain, setEndSignatures } from './store/chain-rows.ts'
 import {
   addToRegister,
@@ -68,7 +66,7 @@ export const registerOrg = async (
  * does not verify is left as it is.
  */
 export const makeRegisterChains =
-  ({ db, clock, log, secrets }: { db: Db; clock: Clock; log: Log; secrets: AuditSecrets }) =>
+  ({ db, clock, log, secrets }: AuditNeeds) =>
   async (): Promise<number> => {
     const registerOne = (orgId: string): Promise<boolean> =>
       db.tx(async (tx) => {

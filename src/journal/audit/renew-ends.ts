@@ -2,10 +2,9 @@
  * Signs the ends of chains. Ends that verify with a former secret are signed again with the current one, so that the
  * former one can be removed when retention has deleted the last entry that it signed.
  */
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { Tx } from '../../platform/db/pool.ts'
 import { faultOfEnds, isSignedAs, signEnd } from './chain-ends.ts'
-import type { AuditSecrets } from './judge-entry.ts'
+import type { AuditNeeds, AuditSecrets } from './judge-entry.ts'
 import { faultOfRegister, registerName } from './register.ts'
 import { type ChainRow, lockChain, setEndSignatures } from './store/chain-rows.ts'
 import { lockRegister, type RegisterHead, setRegisterSignature } from './store/register-rows.ts'
@@ -32,9 +31,7 @@ export const signRegister = async (tx: Tx, secrets: AuditSecrets, register: Regi
   await tx.change(setRegisterSignature, { signature, at })
 }
 
-type Needs = { db: Db; clock: Clock; secrets: AuditSecrets }
-
-export const makeRenewEnds = ({ db, clock, secrets }: Needs) => {
+export const makeRenewEnds = ({ db, clock, secrets }: AuditNeeds) => {
   const current = secrets.slice(0, 1)
   const isDue = (faultWith: (some: AuditSecrets) => string | undefined): boolean =>
     secrets.length > 1 && faultWith(secrets) === undefined && faultWith(current) !== undefined

@@ -1,12 +1,10 @@
 import { byOrg } from '../../platform/db/by-org.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { Tx } from '../../platform/db/pool.ts'
 import { timeOfId } from '../../platform/ground/ids.ts'
-import type { Log } from '../../platform/ground/log.ts'
 import { dayMs } from '../../platform/ground/units.ts'
 import { type ArchiveDay, utcDay } from './archive-day.ts'
 import { digestMatches, faultOfEnds, signEnd } from './chain-ends.ts'
-import { type AuditSecrets, makeIsOfSecrets, makeJudgeEntry } from './judge-entry.ts'
+import { type AuditNeeds, makeIsOfSecrets, makeJudgeEntry } from './judge-entry.ts'
 import { type ChainRow, type LinkedEntry, type LinkRow, lockChain } from './store/chain-rows.ts'
 import { type EntryRow, permitChanges } from './store/entry-rows.ts'
 import { deleteEntries, oldestEntries, oldestLinks, setPrunedEnd, trustDecisions } from './store/prune-rows.ts'
@@ -14,12 +12,7 @@ import { makeUnverifiedChains, type UnverifiedChains } from './unverified-chains
 
 const chunk = 5_000
 
-type Needs = {
-  db: Db
-  clock: Clock
-  log: Log
-  secrets: AuditSecrets
-  cutover: Date
+type Needs = AuditNeeds & {
   days: number
   /** Undefined: entries are deleted without an archive. */
   archive?: ArchiveDay | undefined
@@ -37,10 +30,10 @@ const dayOf = (entryId: string): string => utcDay(timeOfId(entryId))
 /** The age of an entry is the time in its id, which cannot be changed without breaking the chain. */
 const isExpired = (entryId: string, before: Date): boolean => timeOfId(entryId) < before.getTime()
 
-export const makePruneAudit = ({ db, clock, log, secrets, cutover, days, archive, ...needs }: Needs) => {
+export const makePruneAudit = (needs: Needs) => {
+  const { db, clock, log, secrets, cutover, days, archive, unverified = makeUnverifiedChains(needs) } = needs
   const judge = makeJudgeEntry({ secrets, cutover })
   const isOfSecrets = makeIsOfSecrets(secrets)
-  const unverified = needs.unverified ?? makeUnverifiedChains({ db, clock, log, secrets })
 
   /** Why a link must be kept although it has expired: it is evidence. */
   const faultOf = (previous: { seq: number; digest: Buffer }, link: LinkedEntry): string | undefined => {

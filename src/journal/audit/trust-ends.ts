@@ -3,17 +3,16 @@
  * not verify before: after a change of the secret, or after tampering, the chain is not extended until then.
  */
 import { randomBytes } from 'node:crypto'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { Tx } from '../../platform/db/pool.ts'
 import type { Audit } from './append.ts'
 import { headStatus, prunedStatus, signEnd } from './chain-ends.ts'
-import type { AuditSecrets } from './judge-entry.ts'
+import type { AuditNeeds } from './judge-entry.ts'
 import { registerOrg } from './register.ts'
 import { signEnds, signRegister } from './renew-ends.ts'
 import { beginChain, lockChain, restartChain } from './store/chain-rows.ts'
 import { lockRegister } from './store/register-rows.ts'
 
-type Needs = { db: Db; clock: Clock; audit: Audit; secrets: AuditSecrets }
+type Needs = Pick<AuditNeeds, 'db' | 'clock' | 'secrets'> & { audit: Audit }
 
 export const makeTrustEnds = ({ db, clock, audit, secrets }: Needs) => {
   const trustRegister = async (tx: Tx): Promise<void> => {

@@ -3,11 +3,8 @@
  * that can be all of them, so one line of the log is about all that were found, and a metric shows how many there are.
  */
 import { byOrg } from '../../platform/db/by-org.ts'
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
-import type { Log } from '../../platform/ground/log.ts'
 import { faultOfEnds } from './chain-ends.ts'
-import type { AuditSecrets } from './judge-entry.ts'
+import type { AuditNeeds } from './judge-entry.ts'
 import { faultOfRegister, registerName } from './register.ts'
 import { makeRenewEnds } from './renew-ends.ts'
 import { endsAfter } from './store/chain-rows.ts'
@@ -25,12 +22,11 @@ const advice =
 /** Why a chain cannot be verified, or undefined if it can. */
 type ChainFault = string | undefined
 
-type Needs = { db: Db; clock: Clock; log: Log; secrets: AuditSecrets }
-
-export const makeUnverifiedChains = ({ db, clock, log, secrets }: Needs) => {
+export const makeUnverifiedChains = (needs: AuditNeeds) => {
+  const { db, clock, log, secrets } = needs
   /** When a fault was last found, by org. */
   const [ends, entries] = [new Map<string, number>(), new Map<string, number>()]
-  const renew = makeRenewEnds({ db, clock, secrets })
+  const renew = makeRenewEnds(needs)
   const news = new Map<string, string>()
 
   const note =

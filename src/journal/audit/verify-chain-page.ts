@@ -4,8 +4,8 @@
  * queue and both ends as well.
  */
 import { timeOfId } from '../../platform/ground/ids.ts'
-import type { Log } from '../../platform/ground/log.ts'
 import { headStatus, prunedStatus } from './chain-ends.ts'
+import type { AuditNeeds } from './judge-entry.ts'
 import {
   type ChainRow,
   countUnlinked,
@@ -28,7 +28,6 @@ import {
   noEntryFindings,
   noteFinding,
   prunedEnd,
-  type VerifyNeeds,
 } from './verify-chain.ts'
 
 /** Where the next page starts: its newest link, and the time before which its entries were created. */
@@ -42,7 +41,7 @@ const oldestOf = (links: LinkedEntry[], before: Date | undefined): Date => {
   return new Date(Math.min(before?.getTime() ?? Number.MAX_SAFE_INTEGER, ...times))
 }
 
-export const makeVerifyChainPage = ({ db, clock, log, secrets, cutover }: VerifyNeeds & { log: Log }) => {
+export const makeVerifyChainPage = ({ db, clock, log, secrets, cutover }: AuditNeeds) => {
   const judgeInto = makeJudgeInto({ clock, secrets, cutover })
 
   /** `links` are newest first, with the link before the page, if there is one, at the end. */

@@ -1,9 +1,8 @@
 /** Verifies the whole audit log of an org: every entry, every link, both ends, and the entries that wait. */
 import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
 import { timeOfId } from '../../platform/ground/ids.ts'
 import { digestMatches, type EndStatus, type HeadStatus, headStatus, prunedStatus } from './chain-ends.ts'
-import { type AuditSecrets, type EntryVerdict, makeJudgeEntry } from './judge-entry.ts'
+import { type AuditNeeds, makeJudgeEntry } from './judge-entry.ts'
 import { makeIsLinkable } from './link-entries.ts'
 import { type RegisterStatus, verifyRegister } from './register.ts'
 import {
@@ -74,8 +73,6 @@ export type VerifyOptions = {
   register?: RegisterStatus
 }
 
-export type VerifyNeeds = { db: Db; clock: Clock; secrets: AuditSecrets; cutover: Date }
-
 export const noteFinding = (findings: EntryFindings, kind: keyof EntryFindings, id: string): void => {
   if (findings[kind].length < maxFindings && !findings[kind].includes(id)) findings[kind].push(id)
 }
@@ -101,11 +98,11 @@ export const checkQueue = async (db: Db, orgId: string, chain: FoundChain, findi
 }
 
 /** Notes what is wrong with an entry. `waits`: it is in the queue, so it must also be fit to be linked. */
-export const makeJudgeInto = ({ clock, secrets, cutover }: Omit<VerifyNeeds, 'db'>) => {
+export const makeJudgeInto = ({ clock, secrets, cutover }: Pick<AuditNeeds, 'clock' | 'secrets' | 'cutover'>) => {
   const judgeEntry = makeJudgeEntry({ secrets, cutover })
   const isLinkable = makeIsLinkable({ secrets, cutover, clock })
   return (findings: EntryFindings, row: EntryRow, waits: boolean): void => {
-    const verdict: EntryVerdict = judgeEntry(row)
+    const verdict = judgeEntry(row)
     if (verdict === 'invalid' || verdict === 'stripped' || verdict === 'misdated')
       noteFinding(findings, verdict, row.id)
     // The rest cannot be linked either, but is no finding in an entry that was linked before.
@@ -115,7 +112,7 @@ export const makeJudgeInto = ({ clock, secrets, cutover }: Omit<VerifyNeeds, 'db
   }
 }
 
-export const makeVerifyChain = ({ db, clock, secrets, cutover }: VerifyNeeds) => {
+export const makeVerifyChain = ({ db, clock, secrets, cutover }: AuditNeeds) => {
   const judgeInto = makeJudgeInto({ clock, secrets, cutover })
 
   const judge = (findings: EntryFindings, row: EntryRow, { createdAfter }: VerifyOptions, waits: boolean): void => {

@@ -27,6 +27,9 @@ const endColumns = columns({
 /** `registered`: whether the register names the org. */
 export type ChainRow = RowOf<typeof endColumns> & { registered: boolean }
 
+/** The head of the chain of an org. */
+export type OrgHead = Pick<ChainRow, 'head_seq' | 'head_digest' | 'head_signature'> & { org_id: string }
+
 /** Taken for linking and pruning, never for writing entries. Returns no row if another process has the lock. */
 export const lockChain = statement<{ orgId: string }, ChainRow>(
   'audit.lock_chain',

@@ -1,5 +1,6 @@
 /** The register: every org that has a chain, in the order in which the chains began. */
 import { type NoParams, statement } from '../../../platform/db/statement.ts'
+import type { OrgHead } from './chain-rows.ts'
 
 export type RegisterHead = { seq: number; digest: Buffer; signature: string | null }
 
@@ -14,13 +15,7 @@ export const lockRegister = statement<NoParams, RegisterHead>(
   'select seq, digest, signature from audit_register_head for update',
 )
 
-export const addToRegister = statement<{
-  seq: number
-  orgId: string
-  digest: Buffer
-  signature: string | null
-  at: Date
-}>(
+export const addToRegister = statement<RegisterHead & { orgId: string; at: Date }>(
   'audit.add_to_register',
   `with added as (insert into audit_register (seq, org_id, digest) values (:seq, :orgId, :digest))
    update audit_register_head set seq = :seq, digest = :digest, signature = :signature, updated_at = :at`,
@@ -45,10 +40,7 @@ export const readRegister = statement<
 )
 
 /** Chains that the register does not name. */
-export const unregisteredChains = statement<
-  { afterOrgId: string; limit: number },
-  { org_id: string; head_seq: number; head_digest: Buffer; head_signature: string | null }
->(
+export const unregisteredChains = statement<{ afterOrgId: string; limit: number }, OrgHead>(
   'audit.unregistered_chains',
   `select org_id, head_seq, head_digest, head_signature from audit_chains c
    where org_id > :afterOrgId and not exists (select 1 from audit_register r where r.org_id = c.org_id)

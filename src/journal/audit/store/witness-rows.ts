@@ -1,5 +1,6 @@
 /** Looks up what a chain has at the sequence numbers of heads that were kept elsewhere. */
 import { statement } from '../../../platform/db/statement.ts'
+import type { OrgHead } from './chain-rows.ts'
 
 /** For each head: the digest of its link, and the old end of its chain. Null where the chain has neither. */
 export const linksOfHeads = statement<
@@ -20,10 +21,7 @@ export const registerRowsOfHeads = statement<{ seqs: number[] }, { seq: number; 
 )
 
 /** The heads of the chains after `afterOrgId`. */
-export const headsAfter = statement<
-  { afterOrgId: string; limit: number },
-  { org_id: string; head_seq: number; head_digest: Buffer; head_signature: string | null }
->(
+export const headsAfter = statement<{ afterOrgId: string; limit: number }, OrgHead>(
   'audit.heads_after',
   `select org_id, head_seq, head_digest, head_signature from audit_chains
    where org_id > :afterOrgId and head_seq > 0
