@@ -44,9 +44,8 @@ import type { Stopping } from '../../interfaces/http/stopping.ts'
 import { makeUploads } from '../../interfaces/http/uploads.ts'
 import { describedEvents } from '../../interfaces/http/v1/webhooks.ts'
 import { makeWebFiles, webFolderOf } from '../../interfaces/http/web/web-files.ts'
-import { makeFindInboundDomain } from '../../interfaces/inbound-smtp/inbound-domains.ts'
 import { makeInboundSmtp } from '../../interfaces/inbound-smtp/inbound-server.ts'
-import { makeFindReturnPath } from '../../interfaces/inbound-smtp/mailboxes.ts'
+import { makeFindInboundDomain, makeFindReturnPath } from '../../interfaces/inbound-smtp/mailboxes.ts'
 import { makeTakeReport } from '../../interfaces/inbound-smtp/take-report.ts'
 import { type MailParser, makeMailParser } from '../../interfaces/submission/mail-parser.ts'
 import type { SmtpPort } from '../../interfaces/submission/smtp-port.ts'
@@ -100,8 +99,6 @@ const makeDoors = (needs: Needs) => {
     anyone: makeOpenDoor(proxies),
   }
 }
-
-type HttpDoors = ReturnType<typeof makeDoors>
 
 const devTools = (needs: Needs, parser: MailParser): Route[] => {
   const { foundation, sending, people, senders, worker } = needs
@@ -159,7 +156,7 @@ const dashboardHeaders = (clock: Clock) => (): Record<string, string> => ({
   'x-service-time': clock.now().toISOString(),
 })
 
-const areasOf = (needs: Needs, doors: HttpDoors, others: Route[]): Area[] => {
+const areasOf = (needs: Needs, doors: ReturnType<typeof makeDoors>, others: Route[]): Area[] => {
   const { routes, dashboardRoutes, foundation, oauth, scim } = needs
   const { clock, limiter } = foundation
   const baseUrl = foundation.baseUrl.read

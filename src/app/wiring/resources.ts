@@ -21,12 +21,16 @@ import { makeReadSetup } from '../../reports/overview/read-setup.ts'
 import { makeManageIpPools } from '../../senders/domains/manage-ip-pools.ts'
 import { makeManageDlt } from '../../senders/sms/dlt/manage-dlt.ts'
 import { makeManagePools } from '../../senders/sms/pools/manage-pools.ts'
+import { makeCancelJob } from '../../sending/blasts/cancel-job.ts'
+import { makeCreateJob } from '../../sending/blasts/create-job.ts'
+import { makeEstimateSend } from '../../sending/blasts/estimate-send.ts'
+import { makeReadJobs } from '../../sending/blasts/read.ts'
+import { makeSendToAudience } from '../../sending/blasts/send-to-audience.ts'
 import { makeManageTemplates } from '../../sending/templates/manage.ts'
 import { makeFireWebhooks } from '../../webhooks/fire.ts'
 import { makeWebhookLimits } from '../../webhooks/limits.ts'
 import { makeListDeliveries } from '../../webhooks/list-deliveries.ts'
 import { makeManageWebhooks } from '../../webhooks/manage.ts'
-import { makeBlasts } from './blasts.ts'
 import type { WebhookDelivery } from './delivery.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
@@ -52,6 +56,30 @@ const makeAudiences = ({ db, reads, clock, audit }: Foundation) => {
     exportCsv: makeExportCsv({ db: readDb }),
     contacts: makeManageContacts({ db: readDb, clock, audit, findOrCreate }),
     findContacts: makeFindContacts({ db: readDb }),
+  }
+}
+
+/** Sends to audiences and their jobs. */
+const makeBlasts = (
+  { db, reads, clock, log, audit, appendEvents, idempotency }: Foundation,
+  { usage }: Platform,
+  { messages, templates }: Sending,
+) => {
+  const check = {
+    db,
+    clock,
+    usage,
+    templates,
+    channels: messages.bulk,
+    sentBy: messages.sentBy,
+    findSuppressed: messages.findSuppressed,
+  }
+  const jobs = makeCreateJob({ db, clock, audit, appendEvents, idempotency })
+  return {
+    send: makeSendToAudience({ ...check, log, jobs }),
+    estimate: makeEstimateSend(check),
+    read: makeReadJobs({ db: reads.db }),
+    cancel: makeCancelJob({ db, clock, audit, appendEvents }),
   }
 }
 

@@ -1,11 +1,11 @@
-/** Sending: domains, templates, tracking, suppressions, providers, the message pipeline, and one-time codes. */
+/** Sending: domains, templates, tracking, suppressions, providers, the message pipeline, receiving, and one-time codes. */
 
 import { makeSmsGeo } from '../../customers/orgs/sms-geo.ts'
 import { makeGuardedAgent } from '../../platform/outgoing/guarded.ts'
 import { openDomainIdentities, openEmailProvider } from '../../providers/email/open-email-provider.ts'
 import { makeOutbox } from '../../providers/outbox/local-outbox.ts'
 import { openSmsProvider } from '../../providers/sms/open-sms-provider.ts'
-import { makeSuppress } from '../../recipients/suppressions/suppress.ts'
+import { makeSuppress, type Suppress } from '../../recipients/suppressions/suppress.ts'
 import { makeCheckDomains } from '../../senders/domains/check.ts'
 import { dkimKeyContext, newDkimKey } from '../../senders/domains/dkim-key.ts'
 import { makeCheckDns } from '../../senders/domains/dns.ts'
@@ -17,17 +17,21 @@ import { makeResolveDlt } from '../../senders/sms/resolve-dlt.ts'
 import { makeSmsSenders } from '../../senders/sms/sms-senders.ts'
 import { makeFollowJobs } from '../../sending/blasts/follow-jobs.ts'
 import { heldUntil } from '../../sending/blasts/quiet-hours.ts'
+import { makeLongSms } from '../../sending/inbound/long-sms.ts'
+import { makeReadInbound } from '../../sending/inbound/read.ts'
+import { makeRedactInbound } from '../../sending/inbound/retention.ts'
+import { makeTakeEmail } from '../../sending/inbound/take-email.ts'
+import { makeTakeSms } from '../../sending/inbound/take-sms.ts'
 import { plainReturnPath } from '../../sending/messages/email/email-draft.ts'
 import { makeReturnPathOf } from '../../sending/messages/email/return-path.ts'
 import { makeReturnTokens } from '../../sending/messages/email/return-token.ts'
-import { openMessages } from '../../sending/messages/open-messages.ts'
+import { type Messages, openMessages } from '../../sending/messages/open-messages.ts'
 import { makeRenderTemplates } from '../../sending/templates/render.ts'
 import { makeCountHits } from '../../sending/tracking/count.ts'
 import { makeLinks } from '../../sending/tracking/links.ts'
 import { makeTokens } from '../../sending/tracking/tokens.ts'
 import { openVerifications } from '../../sending/verifications/open-verifications.ts'
 import type { Foundation } from './foundation.ts'
-import { makeInbound } from './inbound.ts'
 import type { Platform } from './platform.ts'
 import type { Replacements } from './replacements.ts'
 
@@ -63,6 +67,19 @@ const makeTracking = ({ config, db, clock, baseUrl, announcer }: Foundation) => 
     tokens,
     links: makeLinks({ tokens, baseUrl: baseUrl.read }),
     countHits: makeCountHits({ db, clock, announce }),
+  }
+}
+
+/** Receiving: text messages and emails, their opt-outs and reads. */
+const makeInbound = (foundation: Foundation, { suppress, messages }: { suppress: Suppress; messages: Messages }) => {
+  const { config, db, reads, clock, log, appendEvents } = foundation
+  const takeSms = makeTakeSms({ db, clock, log, suppress, appendEvents, handovers: messages.sms.handovers })
+  return {
+    takeSms,
+    ...makeLongSms({ db, clock, log, takeSms }),
+    takeEmail: makeTakeEmail({ db, clock, log, appendEvents }),
+    read: makeReadInbound({ db: reads.db }),
+    redact: makeRedactInbound({ db, clock, contentDays: config.messageContentDays }),
   }
 }
 

@@ -3,7 +3,8 @@
 import { makeClaimLoop, makePassLoop } from '../../interfaces/worker/claim-loop.ts'
 import { makeRecurring } from '../../interfaces/worker/recurring.ts'
 import { startWhenAvailable } from '../../interfaces/worker/start-when-available.ts'
-import { makeWakeOnEvents } from '../../interfaces/worker/wake-on-events.ts'
+import { eventsChannel } from '../../journal/events/announce-events.ts'
+import { type Listener, listen } from '../../platform/db/listen.ts'
 import { makeEnsureMonths } from '../../platform/db/months.ts'
 import { inSpan, type SpanOptions } from '../../platform/ground/tracing.ts'
 import { makeRollUp } from '../../reports/analytics/roll-up.ts'
@@ -47,14 +48,17 @@ export const makeWorker = (parts: ServiceParts) => {
     scheduling,
     webhooks,
   ]
-  const wakeOnEvents = makeWakeOnEvents({ db, log, announcer, wake: webhooks.wakeFanOut })
+  const wake = webhooks.wakeFanOut
+  let listener: Listener | undefined
   const stopping = new AbortController()
   let running = false
   const start = async (): Promise<void> => {
     await ensureMonths()
     await messages.rescheduleLocal()
     await recurring.start()
-    await wakeOnEvents.start()
+    // Another process has written events. While this connection is down, fan-out polls.
+    listener ??= await listen({ connect: db.connect, log, channel: eventsChannel, onMessage: wake, onGap: wake })
+    announcer.wakeHere(wake)
     for (const loop of loops) loop.start()
     exports.loop.start()
     running = true
@@ -69,7 +73,7 @@ export const makeWorker = (parts: ServiceParts) => {
       return recurring.stop()
     },
     drain: async (): Promise<void> => {
-      await Promise.all([wakeOnEvents.stop(), ...loops.map((loop) => loop.drain()), exports.drain()])
+      await Promise.all([listener?.close(), ...loops.map((loop) => loop.drain()), exports.drain()])
     },
   }
 }

@@ -8,13 +8,11 @@ export type ReportEntry = Omit<Report, 'recipients' | 'at'> & { addresses: strin
 
 const maxDetail = 1_000
 
-type EnhancedStatus = { text: string; permanent: boolean }
-
 const statusPattern = /\b([245])\.\d{1,3}\.\d{1,3}\b/
 const replyPattern = /\b([45])\d\d\b/
 
 /** The status of a recipient. Some servers write it only into the diagnostic text. */
-const statusOf = (status: string, diagnostic: string): EnhancedStatus => {
+const statusOf = (status: string, diagnostic: string) => {
   const enhanced = statusPattern.exec(status) ?? statusPattern.exec(diagnostic)
   const [text, kind] = enhanced ?? replyPattern.exec(diagnostic) ?? ['', '5']
   return { text, permanent: kind === '5' }

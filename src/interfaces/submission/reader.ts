@@ -6,7 +6,6 @@
  * private. Its version is pinned, and reader.test.ts fails if those members change.
  */
 import Parser, { type Address, addressParser, decodeWords } from 'postal-mime'
-import { unflowed } from './format-flowed.ts'
 import type { AttachedFile, Mailbox, ParsedMail } from './parsed-mail.ts'
 import { decodedBody } from './transfer-encoding.ts'
 
@@ -120,6 +119,25 @@ const joined = (sections: Section[]): Pick<ParsedMail, 'text' | 'html'> => {
     text: hasText ? sections.flatMap(({ plain }) => plain).join('\n') : undefined,
     html: hasHtml ? sections.flatMap(htmlOf).join('\n') : undefined,
   }
+}
+
+/** Joins the lines of each paragraph. Lines of different quote depth are never joined (RFC 3676, 4.5). */
+const unflowed = (text: string, delSp: boolean): string => {
+  const paragraphs: { depth: number; lines: string[] }[] = []
+  let open = false
+  for (const line of text.split(/\r?\n/)) {
+    const depth = (/^>*/.exec(line) as RegExpExecArray)[0].length
+    const stuffed = line[depth] === ' ' ? 1 : 0
+    const content = line.slice(depth + stuffed)
+    const isSignature = content === '-- '
+    const last = paragraphs.at(-1)
+    const flows = content.endsWith(' ') && !isSignature
+    const joinable = flows && delSp ? content.slice(0, -1) : content
+    if (open && !isSignature && last?.depth === depth) last.lines.push(joinable)
+    else paragraphs.push({ depth, lines: [joinable] })
+    open = flows
+  }
+  return paragraphs.map(({ depth, lines }) => `${'>'.repeat(depth)}${depth > 0 ? ' ' : ''}${lines.join('')}`).join('\n')
 }
 
 /** Changes the prototype of the library's parts, so it belongs into a thread of its own. */
