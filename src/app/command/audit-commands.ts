@@ -79,27 +79,22 @@ const compareWithKept = async (context: Context, orgId?: string): Promise<Compar
   return compareHeads({ db, secrets: config.auditSecrets }, keptHeads(context, witness, head), orgId)
 }
 
-type KeptReport = ChainReport & {
-  /** How many kept heads were compared, or null without a witness. */
-  witnessed: number | null
-  rolled_back: number[]
-  forged_lines: number[]
-  unreadable_lines: number
-}
-
-const withKept = (report: ChainReport, kept: ComparedHeads | undefined): KeptReport => {
+const withKept = (report: ChainReport, kept: ComparedHeads | undefined) => {
   const own = kept?.findings.get(report.org_id) ?? noFindings()
   const register = kept?.findings.get(registerName) ?? noFindings()
   return {
     ...report,
     register:
       register.rolled_back.length > 0 ? 'rolled_back' : register.forged_lines.length > 0 ? 'invalid' : report.register,
+    /** How many kept heads were compared, or null without a witness. */
     witnessed: kept ? own.compared : null,
     rolled_back: own.rolled_back,
     forged_lines: own.forged_lines,
     unreadable_lines: kept?.unreadable ?? 0,
   }
 }
+
+type KeptReport = ReturnType<typeof withKept>
 
 const isSound = (report: KeptReport): boolean =>
   isIntact(report) && report.rolled_back.length + report.forged_lines.length === 0

@@ -28,14 +28,12 @@ const formatMailbox = ({ name, address }: Mailbox): string => {
   return cleanName === '' || full.length > maxMailboxLength ? address : full
 }
 
-type Recipients = { to: string[]; cc: string[]; bcc: string[] }
-
 /**
  * Only envelope recipients receive the message. Those listed in To or Cc stay there, and the others become Bcc. A
  * single unlisted recipient moves to To. Several unlisted recipients must not see each other, so without a listed
  * recipient the message is rejected.
  */
-const recipientsOf = (mail: ParsedMail, envelope: readonly string[]): Recipients => {
+const recipientsOf = (mail: ParsedMail, envelope: readonly string[]) => {
   const unlisted = new Map(envelope.map((address) => [comparable(address), address]))
   const takeListed = (list: Mailbox[]): string[] =>
     list.flatMap(({ name, address }) => {

@@ -9,29 +9,22 @@ import type { WitnessedHead, WitnessLine } from './witness.ts'
 const batch = 1_000
 const maxFindings = 100
 
-export type HeadFindings = {
+export const noFindings = () => ({
   /** The number of heads that were compared. */
-  compared: number
+  compared: 0,
   /** Sequence numbers of heads that the chain does not contain: it was set back, rewritten or deleted. */
-  rolled_back: number[]
+  rolled_back: [] as number[],
   /** Lines that name this chain but are not signed with the secret. */
-  forged_lines: number[]
-}
+  forged_lines: [] as number[],
+})
 
-export type ComparedHeads = {
-  /** By org, and by `register`. */
-  findings: Map<string, HeadFindings>
-  /** Lines that are not heads. */
-  unreadable: number
-}
+type HeadFindings = ReturnType<typeof noFindings>
 
 export const isSignedHead = (secrets: AuditSecrets, { org_id, seq, digest, signature }: WitnessedHead): boolean => {
   const kinds = org_id === registerName ? (['register'] as const) : (['registered', 'head'] as const)
   const end = { orgId: org_id, seq, digest: Buffer.from(digest, 'hex') }
   return kinds.some((kind) => endStatus(secrets, { ...end, end: kind }, signature) === 'ok')
 }
-
-export const noFindings = (): HeadFindings => ({ compared: 0, rolled_back: [], forged_lines: [] })
 
 /** Whether each head is still part of its chain. What retention removed counts as part of it. */
 const areInChains = async (db: Db, heads: WitnessedHead[]): Promise<boolean[]> => {
@@ -58,7 +51,8 @@ export const compareHeads = async (
   { db, secrets }: Pick<AuditNeeds, 'db' | 'secrets'>,
   lines: AsyncIterable<WitnessLine> | Iterable<WitnessLine>,
   orgId?: string,
-): Promise<ComparedHeads> => {
+) => {
+  /** By org, and by `register`. */
   const findings = new Map<string, HeadFindings>()
   const findingsOf = (name: string): HeadFindings => {
     const known = findings.get(name) ?? noFindings()
@@ -74,6 +68,7 @@ export const compareHeads = async (
       if (!found[i] && rolled_back.length < maxFindings) rolled_back.push(seq)
     })
   }
+  /** Lines that are not heads. */
   let unreadable = 0
   let heads: WitnessedHead[] = []
   const compareAll = async (): Promise<void> => {
@@ -97,3 +92,5 @@ export const compareHeads = async (
   await compareAll()
   return { findings, unreadable }
 }
+
+export type ComparedHeads = Awaited<ReturnType<typeof compareHeads>>

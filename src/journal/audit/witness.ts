@@ -50,10 +50,8 @@ type Needs = {
   inBackground: boolean
 }
 
-type Pending = { head: NotedHead; since: number }
-
 export const makeWitness = ({ writer, clock, log, inBackground }: Needs) => {
-  const pending = new Map<string, Pending>()
+  const pending = new Map<string, { head: NotedHead; since: number }>()
   let triedAt = Number.NEGATIVE_INFINITY
   let isFailing = false
   let flushing: Promise<void> | undefined
