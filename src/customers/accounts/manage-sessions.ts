@@ -26,19 +26,10 @@ const reachOf = ({ ssoOrgId, ownFactors }: Owner): string | null => (ownFactors 
 
 export type Device = ListedSession & { device: string; current: boolean }
 
-export interface ManageSessions {
-  list(owner: Owner): Promise<Device[]>
-  /**
-   * Ends one session of the user, or with `others` all but the current one and the access of programs. Returns how many
-   * sessions ended.
-   */
-  revoke(owner: Owner, id: string, actor: Actor): Promise<number>
-}
-
 type Needs = { db: Db; clock: Clock; recordPersonal: RecordPersonal; endPrograms: EndProgramAccess }
 
-export const makeManageSessions = ({ db, clock, recordPersonal, endPrograms }: Needs): ManageSessions => ({
-  list: async (owner) => {
+export const makeManageSessions = ({ db, clock, recordPersonal, endPrograms }: Needs) => ({
+  list: async (owner: Owner) => {
     const { userId, sessionId } = owner
     const policy = await db.row(findStrictestPolicy, { userId })
     const rows = await db.rows(listSessions, {
@@ -51,7 +42,11 @@ export const makeManageSessions = ({ db, clock, recordPersonal, endPrograms }: N
     })
     return rows.map((row) => ({ ...row, device: deviceName(row.user_agent), current: row.id === sessionId }))
   },
-  revoke: (owner, id, actor) =>
+  /**
+   * Ends one session of the user, or with `others` all but the current one and the access of programs. Returns how many
+   * sessions ended.
+   */
+  revoke: (owner: Owner, id: string, actor: Actor) =>
     db.tx(async (tx) => {
       const others = id === 'others'
       if (!others && !isId('session', id)) throw new Failure('NOT_FOUND')
@@ -75,3 +70,5 @@ export const makeManageSessions = ({ db, clock, recordPersonal, endPrograms }: N
       return ended.length
     }),
 })
+
+export type ManageSessions = ReturnType<typeof makeManageSessions>

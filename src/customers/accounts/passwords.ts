@@ -15,17 +15,11 @@ const defaultAtOnce = 2
 /** A second of hashing, roughly. More would only make callers wait until they give up. */
 const defaultWaiting = 100
 
-/** Every call names the address that it works for, because addresses take turns. */
-export interface Passwords {
-  hash(password: string, address: string | null): Promise<string>
-  /** False without a stored hash, after the same work as with one. */
-  matches(stored: string | null, password: string, address: string | null): Promise<boolean>
-}
-
 type Options = { atOnce?: number; waiting?: number; hash?: typeof hashPassword; verify?: typeof verifyPassword }
 
 /** Hashes passwords, a few at a time. Beyond the limits, calls of the address with the most are refused. */
-export const makePasswords = (options: Options = {}): Passwords => {
+/** Every call names the address that it works for, because addresses take turns. */
+export const makePasswords = (options: Options = {}) => {
   const { atOnce = defaultAtOnce, waiting = defaultWaiting } = options
   const { hash: make = hashPassword, verify: check = verifyPassword } = options
   const refusal = (): Failure =>
@@ -43,11 +37,14 @@ export const makePasswords = (options: Options = {}): Passwords => {
   }
 
   return {
-    hash: (password, address) => run(address, () => make(password)),
-    matches: async (stored, password, address) => {
+    hash: (password: string, address: string | null) => run(address, () => make(password)),
+    /** False without a stored hash, after the same work as with one. */
+    matches: async (stored: string | null, password: string, address: string | null) => {
       const compared = stored ?? (await nobodys())
       const matches = await run(address, () => check(compared, password))
       return stored !== null && matches
     },
   }
 }
+
+export type Passwords = ReturnType<typeof makePasswords>

@@ -9,25 +9,18 @@ export type SessionPolicy = PolicyRow & { effective: PolicyRow }
 
 export type PolicyChange = { max_session_age_hours?: number | null; max_sessions_per_user?: number | null }
 
-export interface SessionPolicies {
-  /** The policy of the org, and what applies to the user over all their orgs. */
-  read(orgId: string, userId: string): Promise<SessionPolicy>
-  /** A stricter policy ends the sessions that it does not allow at once. */
-  change(orgId: string, userId: string, change: PolicyChange, actor: Actor): Promise<SessionPolicy>
-}
-
 const none: PolicyRow = { max_session_age_hours: null, max_sessions_per_user: null }
 
-type Needs = { db: Db; clock: Clock; audit: Audit }
-
-export const makeSessionPolicies = ({ db, clock, audit }: Needs): SessionPolicies => {
+export const makeSessionPolicies = ({ db, clock, audit }: { db: Db; clock: Clock; audit: Audit }) => {
   const read = async (runner: Runner, orgId: string, userId: string): Promise<SessionPolicy> => {
     const own = (await runner.row(findPolicy, { orgId })) ?? none
     return { ...own, effective: (await runner.row(findStrictestPolicy, { userId })) ?? none }
   }
   return {
-    read: (orgId, userId) => read(db, orgId, userId),
-    change: (orgId, userId, change, actor) =>
+    /** The policy of the org, and what applies to the user over all their orgs. */
+    read: (orgId: string, userId: string) => read(db, orgId, userId),
+    /** A stricter policy ends the sessions that it does not allow at once. */
+    change: (orgId: string, userId: string, change: PolicyChange, actor: Actor) =>
       db.tx(async (tx) => {
         const row = await tx.row(setPolicy, {
           orgId,
@@ -49,3 +42,5 @@ export const makeSessionPolicies = ({ db, clock, audit }: Needs): SessionPolicie
       }),
   }
 }
+
+export type SessionPolicies = ReturnType<typeof makeSessionPolicies>

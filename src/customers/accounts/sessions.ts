@@ -82,24 +82,11 @@ export type SignInFrom = {
 /** `token` is the value of the cookie. Only its hash is stored. */
 export type OpenedSession = { sessionId: string; token: string; maxAgeSeconds: number }
 
-export interface Sessions {
-  /** Starts a session, and ends the oldest ones beyond what the policies of the user's orgs allow. */
-  begin(tx: Tx, userId: string, from: SignInFrom): Promise<OpenedSession>
-  /** The same in a transaction of its own. Returns the cookie value. */
-  open(userId: string, from: SignInFrom): Promise<string>
-  /** Confirms a session with the own factors of its user, and gives it a new token. Undefined if the session has ended. */
-  stepUp(tx: Tx, session: { userId: string; sessionId: string }): Promise<OpenedSession | undefined>
-  /** Reads the session, the membership and the policies each time, so that every change takes effect at once. */
-  find(token: string, activeOrg: string | null): Promise<Session | undefined>
-  end(token: string): Promise<void>
-  drained(): Promise<void>
-}
-
 const newToken = (): string => randomBytes(32).toString('base64url')
 
 type Lookup = { hash: Buffer; activeOrg: string | null }
 
-export const makeSessions = ({ db, clock, log }: { db: Db; clock: Clock; log: Log }): Sessions => {
+export const makeSessions = ({ db, clock, log }: { db: Db; clock: Clock; log: Log }) => {
   const lookup = makeBatcher<Lookup, SessionRow | undefined>({
     name: 'accounts.find_sessions',
     run: async (items) => {
@@ -134,7 +121,7 @@ export const makeSessions = ({ db, clock, log }: { db: Db; clock: Clock; log: Lo
       .finally(() => touching.delete(id))
   }
 
-  const begin: Sessions['begin'] = async (tx, userId, { method, ip, userAgent, ssoOrgId = null }) => {
+  const begin = async (tx: Tx, userId: string, { method, ip, userAgent, ssoOrgId = null }: SignInFrom) => {
     await tx.row(lockUser, { userId })
     const token = newToken()
     const now = clock.now()
@@ -156,7 +143,7 @@ export const makeSessions = ({ db, clock, log }: { db: Db; clock: Clock; log: Lo
     return { sessionId, token, maxAgeSeconds: hours * 3_600 }
   }
 
-  const stepUp: Sessions['stepUp'] = async (tx, { userId, sessionId }) => {
+  const stepUp = async (tx: Tx, { userId, sessionId }: { userId: string; sessionId: string }) => {
     const token = newToken()
     const at = clock.now()
     const row = await tx.row(stepUpSession, { userId, id: sessionId, tokenHash: sha256(token), at })
@@ -168,10 +155,14 @@ export const makeSessions = ({ db, clock, log }: { db: Db; clock: Clock; log: Lo
   }
 
   return {
+    /** Starts a session, and ends the oldest ones beyond what the policies of the user's orgs allow. */
     begin,
+    /** Confirms a session with the own factors of its user, and gives it a new token. Undefined if the session has ended. */
     stepUp,
-    open: async (userId, from) => (await db.tx((tx) => begin(tx, userId, from))).token,
-    find: async (token, activeOrg) => {
+    /** The same in a transaction of its own. Returns the cookie value. */
+    open: async (userId: string, from: SignInFrom) => (await db.tx((tx) => begin(tx, userId, from))).token,
+    /** Reads the session, the membership and the policies each time, so that every change takes effect at once. */
+    find: async (token: string, activeOrg: string | null) => {
       if (!/^[A-Za-z0-9_-]{43}$/.test(token)) return undefined
       // A NUL cannot be sent to the database, and no id contains one.
       const row = await lookup.submit({ hash: sha256(token), activeOrg: activeOrg?.replaceAll('\0', '') ?? null })
@@ -179,7 +170,7 @@ export const makeSessions = ({ db, clock, log }: { db: Db; clock: Clock; log: Lo
       recordActivity(row)
       return sessionOf(row, activeOrg)
     },
-    end: async (token) => {
+    end: async (token: string) => {
       await db.change(endSession, { tokenHash: sha256(token) })
     },
     drained: async () => {
@@ -187,3 +178,5 @@ export const makeSessions = ({ db, clock, log }: { db: Db; clock: Clock; log: Lo
     },
   }
 }
+
+export type Sessions = ReturnType<typeof makeSessions>

@@ -37,17 +37,6 @@ export type Credentials = {
   onCount?: ((rate: Rate) => void) | undefined
 }
 
-export interface Admission {
-  /** Checks the key, the org, the IP address, the rate buckets and the tenant that the key is bound to. */
-  pass(credentials: Credentials): MaybePromise<Caller>
-  /** Resolves the tenant that the request selects, then checks the scope. Without a rule, no scope is required. */
-  narrow(
-    key: Caller,
-    tenantRef: string | undefined,
-    rule: AccessRule | undefined,
-  ): MaybePromise<Pick<Admitted, 'caller' | 'newTenantRef'>>
-}
-
 const failuresPerMinute = 100
 
 const tenantRefusals: Partial<Record<TenantState, Code>> = {
@@ -86,7 +75,7 @@ type Needs = {
   clock: Clock
 }
 
-export const makeAdmission = ({ callers, tenants, limiter, clock }: Needs): Admission => {
+export const makeAdmission = ({ callers, tenants, limiter, clock }: Needs) => {
   const refuse = async (address: string | null, now: number): Promise<never> => {
     // Failed attempts are limited per address. A valid key from the same address is not affected.
     const limit = { limit: failuresPerMinute, windowMs: minuteMs }
@@ -125,7 +114,8 @@ export const makeAdmission = ({ callers, tenants, limiter, clock }: Needs): Admi
   }
 
   return {
-    pass: ({ key, address, onCount }) => {
+    /** Checks the key, the org, the IP address, the rate buckets and the tenant that the key is bound to. */
+    pass: ({ key, address, onCount }: Credentials) => {
       const now = clock.millis()
       return andThen(authenticate(key, address, now), (caller) => {
         if (caller.org.suspended) throw new Failure('ORG_SUSPENDED')
@@ -137,7 +127,8 @@ export const makeAdmission = ({ callers, tenants, limiter, clock }: Needs): Admi
         })
       })
     },
-    narrow: (key, tenantRef, rule) => {
+    /** Resolves the tenant that the request selects, then checks the scope. Without a rule, no scope is required. */
+    narrow: (key: Caller, tenantRef: string | undefined, rule: AccessRule | undefined) => {
       const selected = tenantRef === undefined ? { caller: key, newTenantRef: undefined } : selectTenant(key, tenantRef)
       return andThen(selected, (narrowed) => {
         if (rule) checkAccess(key, rule)
@@ -146,3 +137,5 @@ export const makeAdmission = ({ callers, tenants, limiter, clock }: Needs): Admi
     },
   }
 }
+
+export type Admission = ReturnType<typeof makeAdmission>

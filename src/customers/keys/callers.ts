@@ -4,7 +4,6 @@ import { makeShortCache } from '../../platform/db/short-cache.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'
 import { parseRange } from '../../platform/ground/ip-address.ts'
 import type { Log } from '../../platform/ground/log.ts'
-import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
 import { minuteMs } from '../../platform/ground/units.ts'
 import type { Bucket } from '../../platform/limits/limiter.ts'
 import { requestsPerMinute } from '../orgs/plans.ts'
@@ -47,18 +46,6 @@ const callerOf = (row: CallerRow): Caller => ({
 /** Why a text is not a usable key. `other` is not a key at all, `mistyped` has a wrong length or checksum. */
 export type KeyFault = 'other' | 'mistyped' | 'unknown' | 'revoked' | 'expired'
 
-export interface Callers {
-  /** Returns the caller for a key string, or undefined if the key is unknown, revoked or expired at `atMs`. */
-  find(key: string, atMs: number): MaybePromise<Caller | undefined>
-  /** Returns why `find` has no caller. Undefined if the key is usable. Reads the database for a well-formed key. */
-  faultOf(key: string, atMs: number): Promise<KeyFault | undefined>
-  /** Updates the key's last use in the background, at most once a minute. */
-  recordUse(caller: Caller, atMs: number): void
-  forgetOrg(orgId: string): void
-  forgetAll(): void
-  drained(): Promise<void>
-}
-
 type OnFailure = (error: unknown, keyId: string) => void
 
 /** Records the last uses of keys, or of the grants behind tokens, in the background and at most once a minute each. */
@@ -91,9 +78,7 @@ export const makeLastUses = (db: Db, statement: typeof touchKeys, onFailure: OnF
   }
 }
 
-type Needs = { db: Db; log: Log; trusted: () => boolean }
-
-export const makeCallers = ({ db, log, trusted }: Needs): Callers => {
+export const makeCallers = ({ db, log, trusted }: { db: Db; log: Log; trusted: () => boolean }) => {
   /** By the key itself, which each of its requests brings anyway: hashing it every time takes longer than all other checks. */
   const copies = makeShortCache<Caller>({ trusted })
   const lookup = makeBatcher<Buffer, Caller | undefined>({
@@ -118,12 +103,14 @@ export const makeCallers = ({ db, log, trusted }: Needs): Callers => {
   }
 
   return {
-    find: (key, atMs) => {
+    /** Returns the caller for a key string, or undefined if the key is unknown, revoked or expired at `atMs`. */
+    find: (key: string, atMs: number) => {
       const copy = copies.get(key)
       if (copy) return unlessExpired(copy, atMs)
       return isKeyShaped(key) ? read(key, atMs) : undefined
     },
-    faultOf: async (key, atMs) => {
+    /** Returns why `find` has no caller. Undefined if the key is usable. Reads the database for a well-formed key. */
+    faultOf: async (key: string, atMs: number) => {
       if (!startsLikeKey(key)) return 'other'
       if (!isKeyShaped(key)) return 'mistyped'
       const row = await db.row(findKeyEnd, { hash: sha256(key) })
@@ -131,6 +118,7 @@ export const makeCallers = ({ db, log, trusted }: Needs): Callers => {
       if (row.revoked_at !== null) return 'revoked'
       return row.expires_at !== null && atMs >= row.expires_at.getTime() ? 'expired' : undefined
     },
+    /** Updates the key's last use in the background, at most once a minute. */
     recordUse: lastUses.record,
     forgetOrg: copies.forgetOrg,
     forgetAll: copies.clear,
@@ -139,3 +127,5 @@ export const makeCallers = ({ db, log, trusted }: Needs): Callers => {
     },
   }
 }
+
+export type Callers = ReturnType<typeof makeCallers>

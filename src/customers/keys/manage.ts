@@ -49,17 +49,6 @@ export type KeyFilters = { tenantId: string | null; environment: Environment | n
 /** How long people see a key after it is revoked. */
 const revokedShownMs = 90 * dayMs
 
-export interface ManageKeys {
-  create(manager: KeyManager, actor: Actor, body: CreateKey): Promise<{ row: KeyRow; key: string }>
-  /** The keys that a key may manage: of its own tenant, project and environment, if it has one. */
-  list(of: Scope, filters: KeyFilters, page: PageAsked): Promise<KeyRow[]>
-  /** For people: with keys that were revoked in the last 90 days. */
-  listForOrg(orgId: string, filters: Omit<KeyFilters, 'includeRevoked'>, page: PageAsked): Promise<KeyRow[]>
-  get(scope: Scope, id: string): Promise<KeyRow>
-  patch(manager: KeyManager, actor: Actor, id: string, body: PatchKey): Promise<KeyRow>
-  revoke(manager: KeyManager, actor: Actor, id: string): Promise<{ id: string; revokedAt: Date }>
-}
-
 type Needs = {
   db: Db
   clock: Clock
@@ -145,7 +134,7 @@ const lockInReach = async (tx: Tx, scope: Scope, id: string): Promise<KeyRow> =>
 const creationOf = (manager: KeyManager): { origin: Origin; createdBy: string | null } =>
   manager.keyId === null ? { origin: 'dashboard', createdBy: manager.userId } : { origin: 'api', createdBy: null }
 
-export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys => {
+export const makeManageKeys = ({ db, clock, audit, forget }: Needs) => {
   const outcomeOfCreate = (scope: Scope, body: CreateKey, at: Date): RequestedKey => ({
     environment: body.environment ?? scope.environment,
     tenantId: body.tenant_id === undefined ? scope.tenantId : body.tenant_id,
@@ -172,7 +161,7 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
   }
 
   return {
-    create: async (manager, actor, body) => {
+    create: async (manager: KeyManager, actor: Actor, body: CreateKey) => {
       const at = clock.now()
       const outcome = outcomeOfCreate(manager, body, at)
       const { key, ...minted } = mintKey(outcome.environment)
@@ -191,7 +180,8 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
       return { row, key }
     },
 
-    list: async ({ orgId, tenantId, projectId, environment }, filters, page) => {
+    /** The keys that a key may manage: of its own tenant, project and environment, if it has one. */
+    list: async ({ orgId, tenantId, projectId, environment }: Scope, filters: KeyFilters, page: PageAsked) => {
       if (tenantId !== null && filters.tenantId !== null && filters.tenantId !== tenantId) {
         throw new Failure('TENANT_FORBIDDEN')
       }
@@ -207,12 +197,13 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
       })
     },
 
-    listForOrg: (orgId, filters, page) => {
+    /** For people: with keys that were revoked in the last 90 days. */
+    listForOrg: (orgId: string, filters: Omit<KeyFilters, 'includeRevoked'>, page: PageAsked) => {
       const revokedSince = new Date(clock.millis() - revokedShownMs)
       return db.rows(listKeys, { orgId, ...filters, revokedSince, ...keysetOf(page) })
     },
 
-    get: async (scope, id) => {
+    get: async (scope: Scope, id: string) => {
       const row = await db.row(findKey, { orgId: scope.orgId, id })
       const hidden =
         !row ||
@@ -223,7 +214,7 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
       return row
     },
 
-    patch: async (manager, actor, id, body) => {
+    patch: async (manager: KeyManager, actor: Actor, id: string, body: PatchKey) => {
       const at = clock.now()
       const changed = await db.tx(async (tx) => {
         const row = await lockInReach(tx, manager, id)
@@ -242,7 +233,7 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
       return changed
     },
 
-    revoke: async (manager, actor, id) => {
+    revoke: async (manager: KeyManager, actor: Actor, id: string) => {
       if (id === manager.keyId) throw new Failure('SELF_REVOKE_FORBIDDEN')
       const at = clock.now()
       const revokedAt = await db.tx(async (tx) => {
@@ -258,3 +249,5 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
     },
   }
 }
+
+export type ManageKeys = ReturnType<typeof makeManageKeys>

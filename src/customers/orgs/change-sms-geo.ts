@@ -30,10 +30,8 @@ export type SmsGeoChange = {
 /** False if the org does not exist. An unchanged list writes no audit entry. */
 export type ChangeSmsGeo = (tx: Tx, change: SmsGeoChange) => Promise<boolean>
 
-type Needs = { clock: Clock; audit: Audit; forget?: (orgId: string) => void }
-
 export const makeChangeSmsGeo =
-  ({ clock, audit, forget }: Needs): ChangeSmsGeo =>
+  ({ clock, audit, forget }: { clock: Clock; audit: Audit; forget?: (orgId: string) => void }): ChangeSmsGeo =>
   async (tx, { orgId, actor, countries, metadata }) => {
     const geo = countries === null ? null : countries.join(',')
     const userId = actor.kind === 'user' ? actor.userId : null

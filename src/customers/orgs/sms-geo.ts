@@ -1,7 +1,7 @@
 /** The countries that an org allows text messages to. */
 import type { Db } from '../../platform/db/pool.ts'
 import { makeShortCache } from '../../platform/db/short-cache.ts'
-import { andThen, type MaybePromise } from '../../platform/ground/maybe-promise.ts'
+import { andThen } from '../../platform/ground/maybe-promise.ts'
 import { callingCodeOf, isCountry } from '../../platform/ground/phone-number.ts'
 import { findSmsGeo } from './store.ts'
 
@@ -20,21 +20,13 @@ export const parseSmsGeo = (stored: string | null): AllowedCountries => {
 export const isAllowedDestination = (allowed: AllowedCountries, number: string): boolean =>
   allowed === null || (callingCodeOf(number)?.countries.some((country) => allowed.has(country)) ?? false)
 
-export interface SmsGeo {
-  allowedBy(orgId: string): MaybePromise<AllowedCountries>
-  forgetOrg(orgId: string): void
-  forgetAll(): void
-}
-
-type Needs = { db: Db; trusted: () => boolean }
-
-export const makeSmsGeo = ({ db, trusted }: Needs): SmsGeo => {
+export const makeSmsGeo = ({ db, trusted }: { db: Db; trusted: () => boolean }) => {
   const lists = makeShortCache<{ allowed: AllowedCountries }>({ trusted })
   const read = async (orgId: string) => ({
     allowed: parseSmsGeo((await db.row(findSmsGeo, { orgId }))?.sms_geo ?? null),
   })
   return {
-    allowedBy: (orgId) =>
+    allowedBy: (orgId: string) =>
       andThen(
         lists.through(orgId, orgId, () => read(orgId)),
         ({ allowed }) => allowed,
@@ -43,3 +35,5 @@ export const makeSmsGeo = ({ db, trusted }: Needs): SmsGeo => {
     forgetAll: lists.clear,
   }
 }
+
+export type SmsGeo = ReturnType<typeof makeSmsGeo>

@@ -19,14 +19,6 @@ import {
   updateProject,
 } from './store.ts'
 
-export interface ManageProjects {
-  create(scope: Scope, body: CreateProject): Promise<ProjectRow>
-  list(of: Pick<Scope, 'orgId' | 'projectId'>, page: PageAsked): Promise<ProjectRow[]>
-  get(scope: Scope, id: string): Promise<ProjectRow>
-  patch(scope: Scope, id: string, body: PatchProject): Promise<ProjectRow>
-  remove(scope: Scope, id: string): Promise<void>
-}
-
 /** What prevents a deletion, in the order it is reported. The messages do not reveal how many rows there are. */
 const blockers = [
   ['api_keys', 'API keys still belong to this project.'],
@@ -36,9 +28,7 @@ const blockers = [
   ['verifications', 'One-time codes still belong to this project.'],
 ] as const
 
-type Needs = { db: Db; clock: Clock }
-
-export const makeManageProjects = ({ db, clock }: Needs): ManageProjects => {
+export const makeManageProjects = ({ db, clock }: { db: Db; clock: Clock }) => {
   const get = async (scope: Scope, id: string): Promise<ProjectRow> => {
     const row = await db.row(findProject, { orgId: scope.orgId, onlyId: scope.projectId, id })
     if (!row) throw new Failure('NOT_FOUND')
@@ -61,9 +51,10 @@ export const makeManageProjects = ({ db, clock }: Needs): ManageProjects => {
   }
 
   return {
-    list: ({ orgId, projectId: onlyId }, page) => db.rows(listProjects, { orgId, onlyId, ...keysetOf(page) }),
+    list: ({ orgId, projectId: onlyId }: Pick<Scope, 'orgId' | 'projectId'>, page: PageAsked) =>
+      db.rows(listProjects, { orgId, onlyId, ...keysetOf(page) }),
 
-    create: (scope, body) =>
+    create: (scope: Scope, body: CreateProject) =>
       db.tx(async (tx) => {
         await lockWithinPlan(tx, scope.orgId, 'projects', countProjects)
         const at = clock.now()
@@ -77,7 +68,7 @@ export const makeManageProjects = ({ db, clock }: Needs): ManageProjects => {
 
     get,
 
-    patch: async (scope, id, body) => {
+    patch: async (scope: Scope, id: string, body: PatchProject) => {
       const row = await getOwn(scope, id)
       if (body.name === undefined && body.slug === undefined) return row
       try {
@@ -91,7 +82,7 @@ export const makeManageProjects = ({ db, clock }: Needs): ManageProjects => {
       }
     },
 
-    remove: async (scope, id) => {
+    remove: async (scope: Scope, id: string) => {
       const row = await getOwn(scope, id)
       if (row.is_default) throw new Failure('PROJECT_IS_DEFAULT')
       await assertEmpty(scope.orgId, id)
@@ -105,3 +96,5 @@ export const makeManageProjects = ({ db, clock }: Needs): ManageProjects => {
     },
   }
 }
+
+export type ManageProjects = ReturnType<typeof makeManageProjects>

@@ -19,18 +19,9 @@ export const readReference = (header: string): string => {
   return ref
 }
 
-export interface TenantsByReference {
-  /** Returns the id of the tenant with this reference, or undefined. Throws if that tenant is not active. */
-  find(orgId: string, ref: string): Promise<string | undefined>
-  /** Concurrent first uses of a reference create one tenant. */
-  findOrCreate(scope: Scope, actor: Actor, ref: string): Promise<string>
-  forgetOrg(orgId: string): void
-  forgetAll(): void
-}
-
 type Needs = { db: Db; create: Pick<CreateTenants, 'createByReference'>; trusted: () => boolean }
 
-export const makeTenantsByReference = ({ db, create, trusted }: Needs): TenantsByReference => {
+export const makeTenantsByReference = ({ db, create, trusted }: Needs) => {
   const copies = makeShortCache<TenantRef>({ trusted })
 
   const assertActive = (tenant: TenantRef): string => {
@@ -51,11 +42,15 @@ export const makeTenantsByReference = ({ db, create, trusted }: Needs): TenantsB
   }
 
   return {
+    /** Returns the id of the tenant with this reference, or undefined. Throws if that tenant is not active. */
     find,
-    findOrCreate: async (scope, actor, ref) =>
+    /** Concurrent first uses of a reference create one tenant. */
+    findOrCreate: async (scope: Scope, actor: Actor, ref: string) =>
       (await find(scope.orgId, ref)) ??
       assertActive(await withoutEffect(() => create.createByReference(scope, actor, ref))),
     forgetOrg: copies.forgetOrg,
     forgetAll: copies.clear,
   }
 }
+
+export type TenantsByReference = ReturnType<typeof makeTenantsByReference>

@@ -11,17 +11,9 @@ import { lockWithinPlan } from '../usage/within-plan.ts'
 import { type CreateTenant, foldedRef } from './shapes.ts'
 import { countTenants, findTenantByRef, insertTenant, type TenantRow } from './store.ts'
 
-export interface CreateTenants {
-  create(scope: Scope, actor: Actor, body: CreateTenant): Promise<TenantRow>
-  /** Returns the tenant with this reference: the one created here, or the one another request created first. */
-  createByReference(scope: Scope, actor: Actor, ref: string): Promise<{ id: string; status: TenantRow['status'] }>
-}
-
-type Needs = { db: Db; clock: Clock; audit: Audit }
-
 type NewTenant = { name: string; slug: string | undefined; externalRef: string | null }
 
-export const makeCreateTenants = ({ db, clock, audit }: Needs): CreateTenants => {
+export const makeCreateTenants = ({ db, clock, audit }: { db: Db; clock: Clock; audit: Audit }) => {
   const insert = (tx: Tx, { orgId, environment }: Scope, tenant: NewTenant): Promise<TenantRow> => {
     const at = clock.now()
     const id = newId('tenant', at.getTime())
@@ -41,7 +33,7 @@ export const makeCreateTenants = ({ db, clock, audit }: Needs): CreateTenants =>
   }
 
   return {
-    create: async (scope, actor, body) => {
+    create: async (scope: Scope, actor: Actor, body: CreateTenant) => {
       const tenant = { name: body.name, slug: body.slug, externalRef: body.external_ref ?? null }
       try {
         return await db.tx(async (tx) => {
@@ -53,7 +45,8 @@ export const makeCreateTenants = ({ db, clock, audit }: Needs): CreateTenants =>
         throw error
       }
     },
-    createByReference: async (scope, actor, ref) => {
+    /** Returns the tenant with this reference: the one created here, or the one another request created first. */
+    createByReference: async (scope: Scope, actor: Actor, ref: string) => {
       try {
         return await db.tx(async (tx) => {
           await tx.row(lockOrg, { orgId: scope.orgId })
@@ -73,3 +66,5 @@ export const makeCreateTenants = ({ db, clock, audit }: Needs): CreateTenants =>
     },
   }
 }
+
+export type CreateTenants = ReturnType<typeof makeCreateTenants>

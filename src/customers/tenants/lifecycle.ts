@@ -12,7 +12,7 @@ import type { Clock } from '../../platform/ground/clock.ts'
 import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
 import { type Code, Failure } from '../../platform/ground/errors.ts'
 import { assertOwnEnvironment, type Scope } from '../../platform/ground/scope.ts'
-import { pageOfSearch, type SearchPage } from '../../platform/ground/search-page.ts'
+import { pageOfSearch } from '../../platform/ground/search-page.ts'
 import type { PatchQuota, PatchTenant } from './shapes.ts'
 import {
   archiveTenant,
@@ -39,21 +39,6 @@ export type CancelScheduled = (tx: Tx, work: { orgId: string; tenantId: string; 
 const searchWindow = 10_000
 
 export type TenantFilters = { externalRef: string | null; status: TenantStatus | null }
-
-export interface TenantLifecycle {
-  /** In the scope of one tenant, only that one. */
-  list(of: Pick<Scope, 'orgId' | 'tenantId'>, filters: TenantFilters, page: PageAsked): Promise<TenantRow[]>
-  /** Tenants with a text in their name, slug, reference or id. */
-  search(orgId: string, q: string, page: PageAsked): Promise<SearchPage<TenantRow>>
-  /** In the scope of one tenant, other tenants of the org are forbidden. Tenants of other orgs are not found. */
-  get(scope: Scope, id: string): Promise<TenantRow>
-  suspend(scope: Scope, actor: Actor, id: string): Promise<TenantRow>
-  unsuspend(scope: Scope, actor: Actor, id: string): Promise<TenantRow>
-  archive(scope: Scope, actor: Actor, id: string): Promise<TenantRow>
-  restore(scope: Scope, actor: Actor, id: string): Promise<TenantRow>
-  patch(scope: Scope, actor: Actor, id: string, body: PatchTenant): Promise<TenantRow>
-  patchQuota(scope: Scope, actor: Actor, id: string, body: PatchQuota): Promise<TenantRow>
-}
 
 type Transition = {
   statement: Statement<{ orgId: string; id: string; at: Date }, TenantRow>
@@ -105,7 +90,7 @@ type Needs = {
   forget: (orgId: string) => void
 }
 
-export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget }: Needs): TenantLifecycle => {
+export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget }: Needs) => {
   const entry = (row: TenantRow, actor: Actor, action: Action, metadata?: Record<string, unknown>) => ({
     orgId: row.org_id,
     actor,
@@ -154,24 +139,27 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
   }
 
   return {
-    list: ({ orgId, tenantId }, filters, page) =>
+    /** In the scope of one tenant, only that one. */
+    list: ({ orgId, tenantId }: Pick<Scope, 'orgId' | 'tenantId'>, filters: TenantFilters, page: PageAsked) =>
       db.rows(listTenants, { orgId, id: tenantId, ...filters, ...keysetOf(page) }),
 
-    search: async (orgId, q, page) =>
+    /** Tenants with a text in their name, slug, reference or id. */
+    search: async (orgId: string, q: string, page: PageAsked) =>
       pageOfSearch(await db.rows(searchTenants, { orgId, q, window: searchWindow, ...keysetOf(page) }), page.limit),
 
-    get: async (scope, id) => {
+    /** In the scope of one tenant, other tenants of the org are forbidden. Tenants of other orgs are not found. */
+    get: async (scope: Scope, id: string) => {
       const row = await db.row(findTenant, { orgId: scope.orgId, id })
       if (!row) throw new Failure('NOT_FOUND')
       if (scope.tenantId !== null && scope.tenantId !== id) throw new Failure('TENANT_FORBIDDEN')
       return row
     },
-    suspend: (scope, actor, id) => move('suspend', scope, actor, id),
-    unsuspend: (scope, actor, id) => move('unsuspend', scope, actor, id),
-    archive: (scope, actor, id) => move('archive', scope, actor, id),
-    restore: (scope, actor, id) => move('restore', scope, actor, id),
+    suspend: (scope: Scope, actor: Actor, id: string) => move('suspend', scope, actor, id),
+    unsuspend: (scope: Scope, actor: Actor, id: string) => move('unsuspend', scope, actor, id),
+    archive: (scope: Scope, actor: Actor, id: string) => move('archive', scope, actor, id),
+    restore: (scope: Scope, actor: Actor, id: string) => move('restore', scope, actor, id),
 
-    patch: async (scope, actor, id, body) => {
+    patch: async (scope: Scope, actor: Actor, id: string, body: PatchTenant) => {
       try {
         return await change(scope, id, async (tx, before) => {
           if (body.name === undefined && body.external_ref === undefined) return before
@@ -189,7 +177,7 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
       }
     },
 
-    patchQuota: (scope, actor, id, body) =>
+    patchQuota: (scope: Scope, actor: Actor, id: string, body: PatchQuota) =>
       change(scope, id, async (tx, before) => {
         const email = body.email_monthly === undefined ? before.email_monthly : body.email_monthly
         const sms = body.sms_monthly === undefined ? before.sms_monthly : body.sms_monthly
@@ -201,3 +189,5 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
       }),
   }
 }
+
+export type TenantLifecycle = ReturnType<typeof makeTenantLifecycle>

@@ -146,9 +146,7 @@ const lineColumns = (groups: Group[], at: Date) => {
 /** The requests that got a decision, and whether a group was refused, so that each is decided separately next. */
 type Answer = { decided: Map<ReservationRequest, Decision>; refusedGroup: boolean }
 
-type Needs = { db: Pick<Runner, 'row'>; clock: Clock }
-
-export const makeDecide = ({ db, clock }: Needs) => {
+export const makeDecide = ({ db, clock }: { db: Pick<Runner, 'row'>; clock: Clock }) => {
   const ask = async (groups: Group[], withRecipients: boolean): Promise<Answer> => {
     const at = clock.now()
     const recipients: Recipient[] = []

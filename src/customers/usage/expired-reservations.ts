@@ -13,35 +13,30 @@ import {
   settleExpired,
 } from './store.ts'
 
-export interface ExpiredReservations {
-  find(limit: number): Promise<ReservationRow[]>
+export const makeExpiredReservations = ({ db, clock }: { db: Db; clock: Clock }) => ({
+  find: (limit: number) => db.rows(findExpired, { now: clock.now(), limit }),
   /** Reservations of a request that was interrupted, whether or not they have expired. */
-  findOf(orgId: string, ids: string[]): Promise<ReservationRow[]>
+  findOf: (orgId: string, ids: string[]) => db.rows(findReservations, { orgId, ids }),
   /** Deletes the reservation. Releases the usage of these messages and keeps that of the others counted. */
-  settle(row: ReservationRow, releasedIds: ReadonlySet<string>): Promise<void>
-  /** Leaves the reservation to a message that has yet to be sent. */
-  postpone(row: ReservationRow): Promise<void>
-  /** Returns the leases of processes that died. What they drew is counted with the messages that were recorded. */
-  returnLeases(limit: number): Promise<number>
-}
-
-type Needs = { db: Db; clock: Clock }
-
-export const makeExpiredReservations = ({ db, clock }: Needs): ExpiredReservations => ({
-  find: (limit) => db.rows(findExpired, { now: clock.now(), limit }),
-  findOf: (orgId, ids) => db.rows(findReservations, { orgId, ids }),
-  settle: async ({ org_id: orgId, id, expires_at: expiresAt, reserved_at: at, parts }, releasedIds) => {
+  settle: async (
+    { org_id: orgId, id, expires_at: expiresAt, reserved_at: at, parts }: ReservationRow,
+    releasedIds: ReadonlySet<string>,
+  ) => {
     const released = Object.entries(parts).filter(([messageId]) => releasedIds.has(messageId))
     const lines = linesOfParts(orgId, Object.fromEntries(released), at)
     const amounts = lines.map((line) => line.amount)
     await db.change(settleExpired, { orgId, id, expiresAt, ...counterColumns(lines), amounts })
   },
-  postpone: async ({ org_id: orgId, id, expires_at: expiresAt }) => {
+  /** Leaves the reservation to a message that has yet to be sent. */
+  postpone: async ({ org_id: orgId, id, expires_at: expiresAt }: ReservationRow) => {
     await db.change(postponeExpired, { orgId, id, expiresAt, until: new Date(clock.millis() + reservationLeaseMs) })
   },
-  returnLeases: async (limit) => {
+  /** Returns the leases of processes that died. What they drew is counted with the messages that were recorded. */
+  returnLeases: async (limit: number) => {
     const rows = await db.rows(findExpiredLeases, { now: clock.now(), limit })
     for (const { org_id: orgId, id } of rows) await db.row(returnLease, { orgId, id })
     return rows.length
   },
 })
+
+export type ExpiredReservations = ReturnType<typeof makeExpiredReservations>

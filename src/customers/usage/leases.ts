@@ -37,19 +37,6 @@ type Lease = {
 /** The usage of one message, drawn from a lease. */
 export type Draw = { lease: Lease; lines: readonly Line[] }
 
-export interface Leases {
-  /** Draws the usage of a message, if this kind of message has a lease with enough left. */
-  draw(kind: string, lines: Line[]): Draw | undefined
-  /** The message has a final state. */
-  settle(draw: Draw): void
-  /** The message was not sent: others may use what it drew. */
-  giveBack(draw: Draw): void
-  /** Ends all leases. One with messages in progress is returned when these are settled. */
-  end(): Promise<void>
-}
-
-type Needs = { db: Db; clock: Clock; log: Log }
-
 const sameCounters = (lines: Line[], leased: Line[]): boolean =>
   lines.length === leased.length &&
   lines.every((line, i) => line.cap === leased[i]?.cap && sameCounter(line, leased[i] as Line))
@@ -69,7 +56,7 @@ const addTo = (lease: Lease, lines: readonly Line[], sign: 1 | -1): void => {
 const isLow = ({ lines, left, messages, drawUntil }: Lease, now: number): boolean =>
   drawUntil - now < drawMs / 2 || lines.some(({ amount }, i) => (left[i] as number) * 4 < amount * messages)
 
-export const makeLeases = ({ db, clock, log }: Needs): Leases => {
+export const makeLeases = ({ db, clock, log }: { db: Db; clock: Clock; log: Log }) => {
   const leases = new Map<string, Lease>()
   const asking = new Map<string, Promise<void>>()
   const refusedUntil = new Map<string, number>()
@@ -148,7 +135,8 @@ export const makeLeases = ({ db, clock, log }: Needs): Leases => {
   }
 
   return {
-    draw: (kind, lines) => {
+    /** Draws the usage of a message, if this kind of message has a lease with enough left. */
+    draw: (kind: string, lines: Line[]) => {
       const now = clock.millis()
       const count = countOf(kind, now)
       const lease = leases.get(kind)
@@ -162,11 +150,14 @@ export const makeLeases = ({ db, clock, log }: Needs): Leases => {
       usable.open++
       return { lease: usable, lines }
     },
+    /** The message has a final state. */
     settle,
-    giveBack: (draw) => {
+    /** The message was not sent: others may use what it drew. */
+    giveBack: (draw: Draw) => {
       addTo(draw.lease, draw.lines, 1)
       settle(draw)
     },
+    /** Ends all leases. One with messages in progress is returned when these are settled. */
     end: async () => {
       await Promise.all(asking.values())
       for (const lease of leases.values()) end(lease)
@@ -175,3 +166,5 @@ export const makeLeases = ({ db, clock, log }: Needs): Leases => {
     },
   }
 }
+
+export type Leases = ReturnType<typeof makeLeases>

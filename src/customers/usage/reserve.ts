@@ -54,41 +54,6 @@ export type Keep = { id: string; claim?: string | null; parts?: Parts }
 /** The usage of a send that `reserveWith` decides. */
 export type PreparedSpend = { orgId: string; channel: Spend['channel']; lines: Line[]; at: Date; allowance: Allowance }
 
-export interface Usage {
-  /** Reserves usage, or throws the error code of the first cap that would be exceeded. */
-  reserve(spend: Spend, keep?: Keep): Promise<Reservation>
-  /** Like `reserve`, but reserves nothing and returns the suppressed recipients if there are any. */
-  reserveUnlessSuppressed(spend: Spend, keep: Keep, recipients: Recipients): Promise<Reservation | SuppressedRecipients>
-  /** Takes the usage from a lease of this process, if it has one with enough left. The record of the message counts it. */
-  draw(spend: Spend): MaybePromise<Reservation | undefined>
-  /** Reads the caps of a send, which `reserveWith` needs before its transaction begins. */
-  prepare(spend: Spend): MaybePromise<PreparedSpend>
-  /**
-   * Reserves usage in a transaction, so that it commits together with what the usage is for. Returns the error of each
-   * send that would exceed a cap.
-   */
-  reserveWith(tx: Tx, prepared: PreparedSpend[]): Promise<(Reservation | Failure)[]>
-  /** Throws the same errors as `reserve`, without reserving anything. */
-  check(spend: Spend): Promise<void>
-  release(reservation: Reservation): Promise<void>
-  /** Releases what `reserveWith` reserved, in the transaction that undoes what the usage was for. */
-  releaseWith(tx: Tx, reservation: Reservation): Promise<void>
-  /**
-   * Releases usage of one message of a batch, in the day and month in which it was reserved. `left` is what the message
-   * still uses.
-   */
-  releasePart(reservation: Reservation, messageId: string, part: Spend, left?: Spend): Promise<void>
-  /** The record of the message closed its stored reservation, or counted what it drew. */
-  recorded(reservation: Reservation): void
-  /** Does the same for usage that stays counted although no record did that. */
-  close(reservation: Reservation): Promise<void>
-  allowanceOf(orgId: string, tenantId: string | null): MaybePromise<Allowance>
-  forgetOrg(orgId: string): void
-  forgetAll(): void
-  /** Returns what this process has leased. */
-  stop(): Promise<void>
-}
-
 export type SuppressedRecipients = { suppressed: ReadonlySet<string> }
 
 const allowanceFrom = (row: AllowanceRow): Allowance => ({
@@ -107,13 +72,11 @@ const failureFor = (code: Code, at: Date): Failure => {
   return new Failure(code, { retryAfter: daily ? secondsToNextDay(at) : secondsToNextMonth(at) })
 }
 
-type Needs = { db: Db; clock: Clock; log: Log; trusted: () => boolean }
-
 /** Messages of one kind count on the same counters. The daily limits of a sender are reserved message by message. */
 const kindOf = ({ orgId, tenantId, environment, keyId, channel, sandbox, warmup }: Spend): string | undefined =>
   sandbox || warmup ? undefined : `${orgId} ${tenantId} ${environment} ${keyId} ${channel}`
 
-export const makeUsage = ({ db, clock, log, trusted }: Needs): Usage => {
+export const makeUsage = ({ db, clock, log, trusted }: { db: Db; clock: Clock; log: Log; trusted: () => boolean }) => {
   const leases = makeLeases({ db, clock, log })
   const linesOfKind = makeLinesOfKind()
   const copies = makeShortCache<Allowance>({ trusted })
@@ -194,16 +157,25 @@ export const makeUsage = ({ db, clock, log, trusted }: Needs): Usage => {
 
   return {
     allowanceOf,
-    draw: (spend) => {
+    /** Takes the usage from a lease of this process, if it has one with enough left. The record of the message counts it. */
+    draw: (spend: Spend) => {
       const kind = kindOf(spend)
       if (kind === undefined) return undefined
       return andThen(allowanceOf(spend.orgId, spend.tenantId), (allowance) => drawWith(kind, spend, allowance))
     },
+    /** Reads the caps of a send, which `reserveWith` needs before its transaction begins. */
     prepare,
+    /**
+     * Reserves usage in a transaction, so that it commits together with what the usage is for. Returns the error of each
+     * send that would exceed a cap.
+     */
     reserveWith,
-    reserve: async (spend, keep) => (await reserve(spend, keep)) as Reservation,
+    /** Reserves usage, or throws the error code of the first cap that would be exceeded. */
+    reserve: async (spend: Spend, keep?: Keep) => (await reserve(spend, keep)) as Reservation,
+    /** Like `reserve`, but reserves nothing and returns the suppressed recipients if there are any. */
     reserveUnlessSuppressed: reserve,
-    check: async (spend) => {
+    /** Throws the same errors as `reserve`, without reserving anything. */
+    check: async (spend: Spend) => {
       const at = clock.now()
       const lines = linesOf(spend, await allowanceOf(spend.orgId, spend.tenantId), at)
       const { names, counters } = countersOf(lines)
@@ -213,12 +185,17 @@ export const makeUsage = ({ db, clock, log, trusted }: Needs): Usage => {
       const over = lines.find((line) => line.cap !== null && (usedOf.get(nameOf(line)) ?? 0) + line.amount > line.cap)
       if (over) throw failureFor(over.refusal, at)
     },
-    release: async ({ lines, stored, draw }) => {
+    release: async ({ lines, stored, draw }: Reservation) => {
       if (draw) leases.giveBack(draw)
       else await release({ lines, stored: stored && { ...stored, messageId: stored.id } })
     },
-    releaseWith: (tx, { lines }) => releaseAllWith(tx, [{ lines }]),
-    releasePart: async ({ at, stored, draw }, messageId, part, left) => {
+    /** Releases what `reserveWith` reserved, in the transaction that undoes what the usage was for. */
+    releaseWith: (tx: Tx, { lines }: Reservation) => releaseAllWith(tx, [{ lines }]),
+    /**
+     * Releases usage of one message of a batch, in the day and month in which it was reserved. `left` is what the message
+     * still uses.
+     */
+    releasePart: async ({ at, stored, draw }: Reservation, messageId: string, part: Spend, left?: Spend) => {
       if (draw) leases.giveBack(draw)
       else
         await release({
@@ -226,15 +203,20 @@ export const makeUsage = ({ db, clock, log, trusted }: Needs): Usage => {
           stored: stored && { ...stored, messageId, left: left && partOf(left) },
         })
     },
-    recorded: ({ draw }) => {
+    /** The record of the message closed its stored reservation, or counted what it drew. */
+    recorded: ({ draw }: Reservation) => {
       if (draw) leases.settle(draw)
     },
-    close: async ({ lines, stored, draw }) => {
+    /** Does the same for usage that stays counted although no record did that. */
+    close: async ({ lines, stored, draw }: Reservation) => {
       if (draw || stored) await db.row(settleUsage, settledUsage(stored ? [stored] : [], draw ? [lines] : []))
       if (draw) leases.settle(draw)
     },
     forgetOrg: copies.forgetOrg,
     forgetAll: copies.clear,
+    /** Returns what this process has leased. */
     stop: leases.end,
   }
 }
+
+export type Usage = ReturnType<typeof makeUsage>

@@ -12,15 +12,6 @@ import { lockAsOwner } from '../team/change-team.ts'
 import { findPayer, keepCustomer } from './store/customer-rows.ts'
 import { findPaying } from './store/subscription-rows.ts'
 
-export interface ManageBilling {
-  /** Returns the page on which the person pays. The plan changes when the provider reports the payment. */
-  startUpgrade(orgId: string, userId: string, plan: Plan): Promise<string>
-  /** Returns the provider's page for cards, invoices and cancellation. */
-  openPortal(orgId: string, userId: string): Promise<string>
-  /** In US dollars. Null removes the cap. */
-  changeCap(orgId: string, actor: UserActor, cap: number | null): Promise<void>
-}
-
 const microsPerCent = 10_000
 const toMicros = (usd: number): number => Math.round(usd * 100) * microsPerCent
 const toUsd = (micros: number | null): number | null => (micros === null ? null : micros / microsPerCent / 100)
@@ -53,7 +44,7 @@ const makeCallProvider =
     }
   }
 
-export const makeManageBilling = (needs: Needs): ManageBilling => {
+export const makeManageBilling = (needs: Needs) => {
   const { db, clock, audit, contact, forget } = needs
   const callProvider = makeCallProvider(needs)
 
@@ -65,7 +56,8 @@ export const makeManageBilling = (needs: Needs): ManageBilling => {
   }
 
   return {
-    startUpgrade: async (orgId, userId, plan) => {
+    /** Returns the page on which the person pays. The plan changes when the provider reports the payment. */
+    startUpgrade: async (orgId: string, userId: string, plan: Plan) => {
       if (plan === 'enterprise') {
         const message = `The enterprise plan is agreed by contract. Write to ${contact}.`
         const errors = [{ path: ['plan'], code: 'custom', message }]
@@ -79,7 +71,8 @@ export const makeManageBilling = (needs: Needs): ManageBilling => {
       })
     },
 
-    openPortal: async (orgId, userId) => {
+    /** Returns the provider's page for cards, invoices and cancellation. */
+    openPortal: async (orgId: string, userId: string) => {
       const { payer } = await payerOf(orgId, userId)
       return callProvider(async (provider) => {
         const { url, customerId } = await provider.openPortal(payer)
@@ -90,7 +83,8 @@ export const makeManageBilling = (needs: Needs): ManageBilling => {
       })
     },
 
-    changeCap: async (orgId, actor, cap) => {
+    /** In US dollars. Null removes the cap. */
+    changeCap: async (orgId: string, actor: UserActor, cap: number | null) => {
       const capMicros = cap === null ? null : toMicros(cap)
       await db.tx(async (tx) => {
         await lockAsOwner(tx, orgId, actor)
@@ -104,3 +98,5 @@ export const makeManageBilling = (needs: Needs): ManageBilling => {
     },
   }
 }
+
+export type ManageBilling = ReturnType<typeof makeManageBilling>

@@ -10,18 +10,9 @@ import type { PaidPlan } from '../../providers/payments/payment-provider.ts'
 import { findPaying, type PayingRow } from './store/subscription-rows.ts'
 import type { TakeCallback } from './take-callback.ts'
 
-export interface PlayPayments {
-  /** The present plan of an org, and whether a subscription pays for it. Undefined if the org does not exist. */
-  find(orgId: string): Promise<{ plan: Plan; name: string; paid: boolean } | undefined>
-  /** Pays for a plan, or ends the payments with `free`. False if the org does not exist. */
-  pay(orgId: string, plan: Plan): Promise<boolean>
-  /** The subscription ends with its period. */
-  cancel(orgId: string): Promise<void>
-}
-
 type Needs = { db: Db; clock: Clock; provider: LocalPayments; takeCallback: TakeCallback }
 
-export const makePlayPayments = ({ db, clock, provider, takeCallback }: Needs): PlayPayments => {
+export const makePlayPayments = ({ db, clock, provider, takeCallback }: Needs) => {
   const call = async (event: PlayedEvent): Promise<void> => {
     const { body, signature } = await provider.sign(event)
     await takeCallback(body, signature)
@@ -54,11 +45,13 @@ export const makePlayPayments = ({ db, clock, provider, takeCallback }: Needs): 
   }
 
   return {
-    find: async (orgId) => {
+    /** The present plan of an org, and whether a subscription pays for it. Undefined if the org does not exist. */
+    find: async (orgId: string) => {
       const org = await db.row(findOrg, { orgId })
       return org && { plan: org.plan, name: org.name, paid: (await findSubscription(orgId)) !== undefined }
     },
-    pay: async (orgId, plan) => {
+    /** Pays for a plan, or ends the payments with `free`. False if the org does not exist. */
+    pay: async (orgId: string, plan: Plan) => {
       const org = await db.row(findOrg, { orgId })
       if (!org) return false
       const paying = await subscriptionFor(orgId, org.plan)
@@ -71,7 +64,8 @@ export const makePlayPayments = ({ db, clock, provider, takeCallback }: Needs): 
       } else await begin(orgId, plan)
       return true
     },
-    cancel: async (orgId) => {
+    /** The subscription ends with its period. */
+    cancel: async (orgId: string) => {
       const paying = await findSubscription(orgId)
       if (!paying) return
       const { id: subscriptionId, plan } = paying
@@ -80,3 +74,5 @@ export const makePlayPayments = ({ db, clock, provider, takeCallback }: Needs): 
     },
   }
 }
+
+export type PlayPayments = ReturnType<typeof makePlayPayments>

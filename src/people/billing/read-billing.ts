@@ -20,10 +20,8 @@ const statusOf = ({ status, ends_at }: BillingRow): BillingPage['status'] => {
   return ends_at === null ? 'active' : 'canceling'
 }
 
-type Needs = { db: Db; clock: Clock; readUsage: ReadUsage; provider: string }
-
 export const makeReadBilling =
-  ({ db, clock, readUsage, provider }: Needs): ReadBilling =>
+  ({ db, clock, readUsage, provider }: { db: Db; clock: Clock; readUsage: ReadUsage; provider: string }): ReadBilling =>
   async (orgId) => {
     const period = monthOf(clock.now())
     const [row, usage] = await Promise.all([

@@ -84,18 +84,7 @@ export const checkResources = (baseUrl: string, resources: readonly string[]): v
   if (!known) throw new OAuthFault('invalid_target', 'The resource is not served here.')
 }
 
-export interface Authorize {
-  /** Throws UnknownClientFault or RefusedRequestFault. */
-  check(given: GivenParameters): Promise<AuthorizationRequest>
-  /** Keeps the request for the person who opened it. Returns the id that the consent page reads it by. */
-  begin(userId: string, request: AuthorizationRequest): Promise<string>
-  /** The address of the client with the error of a refusal. */
-  refusal(redirectUri: string, state: string | null, error: OAuthFault): string
-}
-
-type Needs = { db: Db; clock: Clock; baseUrl: () => string }
-
-export const makeAuthorize = ({ db, clock, baseUrl }: Needs): Authorize => {
+export const makeAuthorize = ({ db, clock, baseUrl }: { db: Db; clock: Clock; baseUrl: () => string }) => {
   const findReturn = async (given: GivenParameters): Promise<{ client: ClientRow; redirectUri: string }> => {
     const [clientId, ...otherClients] = given.client_id ?? []
     const [redirectUri, ...otherUris] = given.redirect_uri ?? []
@@ -111,7 +100,7 @@ export const makeAuthorize = ({ db, clock, baseUrl }: Needs): Authorize => {
     return { client, redirectUri: chosen }
   }
 
-  const refusal: Authorize['refusal'] = (redirectUri, state, { code, message }) =>
+  const refusal = (redirectUri: string, state: string | null, { code, message }: OAuthFault) =>
     withParameters(redirectUri, { error: code, error_description: message, state, iss: baseUrl() })
 
   const read = (given: GivenParameters): Omit<AuthorizationRequest, 'clientId' | 'redirectUri' | 'state'> => {
@@ -124,7 +113,8 @@ export const makeAuthorize = ({ db, clock, baseUrl }: Needs): Authorize => {
   }
 
   return {
-    check: async (given) => {
+    /** Throws UnknownClientFault or RefusedRequestFault. */
+    check: async (given: GivenParameters) => {
       const { client, redirectUri } = await findReturn(given)
       const state = stateOf(given)
       try {
@@ -135,13 +125,17 @@ export const makeAuthorize = ({ db, clock, baseUrl }: Needs): Authorize => {
         throw new RefusedRequestFault(refusal(redirectUri, state ?? null, error))
       }
     },
-    begin: async (userId, request) => {
+    /** Keeps the request for the person who opened it. Returns the id that the consent page reads it by. */
+    begin: async (userId: string, request: AuthorizationRequest) => {
       const id = randomBytes(32).toString('base64url')
       const at = clock.now()
       await db.change(insertRequest, { ...request, userId, id, at, expiresAt: new Date(at.getTime() + requestMs) })
       await db.change(trimRequests, { userId, kept: keptPerPerson })
       return id
     },
+    /** The address of the client with the error of a refusal. */
     refusal,
   }
 }
+
+export type Authorize = ReturnType<typeof makeAuthorize>

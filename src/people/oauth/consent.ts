@@ -30,13 +30,6 @@ const maxGrants = 20
 /** More than a person can choose from. */
 const maxOrgs = 500
 
-export interface Consent {
-  /** What the consent page shows. */
-  read(userId: string, id: string): Promise<unknown>
-  /** Returns the address that the browser goes to. An org that is closed to the session is refused. */
-  decide(actor: UserActor, sessionId: string, body: ConsentBody): Promise<string>
-}
-
 type Needs = { db: Db; clock: Clock; audit: Audit; baseUrl: () => string; refusal: Authorize['refusal'] }
 type Allowed = Extract<ConsentBody, { decision: 'allow' }>
 
@@ -46,7 +39,7 @@ const checkScopes = (asked: RequestRow, org: OrgChoiceRow, chosen: readonly Scop
   if (!granted) throw new Failure('SCOPE_NOT_GRANTABLE')
 }
 
-export const makeConsent = ({ db, clock, audit, baseUrl, refusal }: Needs): Consent => {
+export const makeConsent = ({ db, clock, audit, baseUrl, refusal }: Needs) => {
   type Deciding = { actor: UserActor; sessionId: string }
   const allow = async (tx: Tx, { actor, sessionId }: Deciding, request: RequestRow, body: Allowed): Promise<string> => {
     const { userId } = actor
@@ -78,7 +71,8 @@ export const makeConsent = ({ db, clock, audit, baseUrl, refusal }: Needs): Cons
   }
 
   return {
-    read: async (userId, id) => {
+    /** What the consent page shows. */
+    read: async (userId: string, id: string) => {
       const request = await db.row(findRequest, { userId, id, at: clock.now() })
       if (!request) throw new Failure('NOT_FOUND')
       const orgs = await db.rows(listOrgChoices, { userId, limit: maxOrgs })
@@ -97,7 +91,8 @@ export const makeConsent = ({ db, clock, audit, baseUrl, refusal }: Needs): Cons
         orgs: orgs.map(({ id: orgId, name, role }) => ({ id: orgId, name, role })),
       }
     },
-    decide: (actor, sessionId, body) =>
+    /** Returns the address that the browser goes to. An org that is closed to the session is refused. */
+    decide: (actor: UserActor, sessionId: string, body: ConsentBody) =>
       db.tx(async (tx) => {
         const { userId } = actor
         const request = await tx.row(takeRequest, { userId, id: body.request_id, at: clock.now() })
@@ -107,3 +102,5 @@ export const makeConsent = ({ db, clock, audit, baseUrl, refusal }: Needs): Cons
       }),
   }
 }
+
+export type Consent = ReturnType<typeof makeConsent>

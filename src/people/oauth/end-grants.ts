@@ -18,28 +18,7 @@ import {
 } from './store/grant-rows.ts'
 import { familyOf, isAccessShaped } from './token-secret.ts'
 
-export interface EndGrants {
-  /** `onlyOrgId` limits it to grants on that org. */
-  own(actor: UserActor, id: string, onlyOrgId: string | null): Promise<void>
-  ofOrg(orgId: string, actor: UserActor, id: string): Promise<void>
-  /** In the transaction that ends the membership. */
-  ofMember(tx: Tx, actor: Actor, member: { orgId: string; userId: string; left?: boolean }): Promise<void>
-  /** On one org, or on all of them. In the transaction of what ends them. */
-  ofPerson(
-    tx: Tx,
-    actor: Actor,
-    person: { userId: string; orgId: string | null },
-    reason: Extract<GrantEnd, 'password_changed' | 'signed_out'>,
-  ): Promise<void>
-  /** In the transaction that deletes the account. Orgs that are deleted along with it have ended their grants already. */
-  ofAccount(tx: Tx, actor: UserActor): Promise<void>
-  /** A refresh token ends its grant, an access token only itself. An unknown token is not an error. */
-  byToken(token: string, clientId: string | undefined, source: TokenSource): Promise<void>
-}
-
-type Needs = { db: Db; clock: Clock; audit: Audit }
-
-export const makeEndGrants = ({ db, clock, audit }: Needs): EndGrants => {
+export const makeEndGrants = ({ db, clock, audit }: { db: Db; clock: Clock; audit: Audit }) => {
   const end = (
     actor: UserActor,
     reason: GrantEnd,
@@ -53,25 +32,40 @@ export const makeEndGrants = ({ db, clock, audit }: Needs): EndGrants => {
     })
 
   return {
-    own: (actor, id, onlyOrgId) =>
+    /** `onlyOrgId` limits it to grants on that org. */
+    own: (actor: UserActor, id: string, onlyOrgId: string | null) =>
       end(actor, 'user', id, (tx) => tx.row(endGrantOfUser, { userId: actor.userId, id, onlyOrgId, at: clock.now() })),
-    ofOrg: (orgId, actor, id) => end(actor, 'owner', id, (tx) => tx.row(endGrantOfOrg, { orgId, id, at: clock.now() })),
-    ofMember: async (tx, actor, { orgId, userId, left }) => {
+    ofOrg: (orgId: string, actor: UserActor, id: string) =>
+      end(actor, 'owner', id, (tx) => tx.row(endGrantOfOrg, { orgId, id, at: clock.now() })),
+    /** In the transaction that ends the membership. */
+    ofMember: async (
+      tx: Tx,
+      actor: Actor,
+      { orgId, userId, left }: { orgId: string; userId: string; left?: boolean },
+    ) => {
       const ended = await tx.rows(endGrantsOfMember, { orgId, userId })
       await auditEndedGrants(audit, tx, actor, left ? 'member_left' : 'member_removed', ended)
     },
-    ofPerson: async (tx, actor, { userId, orgId }, reason) => {
+    /** On one org, or on all of them. In the transaction of what ends them. */
+    ofPerson: async (
+      tx: Tx,
+      actor: Actor,
+      { userId, orgId }: { userId: string; orgId: string | null },
+      reason: Extract<GrantEnd, 'password_changed' | 'signed_out'>,
+    ) => {
       const ended =
         orgId === null
           ? await tx.rows(endGrantsOfAccount, { userId })
           : await tx.rows(endGrantsOfMember, { orgId, userId })
       await auditEndedGrants(audit, tx, actor, reason, ended)
     },
-    ofAccount: async (tx, actor) => {
+    /** In the transaction that deletes the account. Orgs that are deleted along with it have ended their grants already. */
+    ofAccount: async (tx: Tx, actor: UserActor) => {
       const { userId } = actor
       await auditEndedGrants(audit, tx, actor, 'account_deleted', await tx.rows(endGrantsOfAccount, { userId }))
     },
-    byToken: async (token, given, source) => {
+    /** A refresh token ends its grant, an access token only itself. An unknown token is not an error. */
+    byToken: async (token: string, given: string | undefined, source: TokenSource) => {
       const clientId = given ?? null
       if (isAccessShaped(token)) {
         await db.change(revokeAccessToken, { hash: sha256(token), clientId })
@@ -88,3 +82,5 @@ export const makeEndGrants = ({ db, clock, audit }: Needs): EndGrants => {
     },
   }
 }
+
+export type EndGrants = ReturnType<typeof makeEndGrants>

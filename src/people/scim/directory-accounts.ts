@@ -15,16 +15,6 @@ import { invalidScimValue } from './scim-fault.ts'
 /** Whether an address is in a verified email domain of the org. Never called in a transaction. */
 export type VerifiedFor = (orgId: string, email: string) => Promise<boolean>
 
-export interface DirectoryAccounts {
-  /** The comparable address of a user name. Fails if it is no address of the org. */
-  addressOf(orgId: string, userName: string): Promise<string>
-  assertVerified(orgId: string, email: string): Promise<void>
-  /** The account with this address, which is made without a password if there is none. */
-  openAccount(tx: Tx, actor: DirectoryActor, email: string, names: UserChange): Promise<string>
-  /** Adds the membership with the role that the groups of the user give. */
-  join(tx: Tx, change: DirectoryChange, member: { id: string; userId: string }): Promise<void>
-}
-
 const nameFor = ({ displayName, givenName, familyName }: UserChange, email: string): string => {
   const given = displayName ?? [givenName, familyName].filter(Boolean).join(' ')
   const name = given.replace(/\p{Cc}/gu, ' ').trim()
@@ -40,10 +30,10 @@ type Needs = {
   takeOver: TakeOverAccount
 }
 
-export const makeDirectoryAccounts = (needs: Needs): DirectoryAccounts => {
+export const makeDirectoryAccounts = (needs: Needs) => {
   const { clock, audit, mapping, isVerifiedFor, takeOver } = needs
 
-  const assertVerified: DirectoryAccounts['assertVerified'] = async (orgId, email) => {
+  const assertVerified = async (orgId: string, email: string) => {
     if (await isVerifiedFor(orgId, email)) return
     throw invalidScimValue('The address is outside the verified email domains of the organisation.')
   }
@@ -51,14 +41,16 @@ export const makeDirectoryAccounts = (needs: Needs): DirectoryAccounts => {
   return {
     assertVerified,
 
-    addressOf: async (orgId, userName) => {
+    /** The comparable address of a user name. Fails if it is no address of the org. */
+    addressOf: async (orgId: string, userName: string) => {
       const email = userName.includes('<') ? undefined : comparableAddress(userName)
       if (email === undefined) throw invalidScimValue('userName must be an email address.')
       await assertVerified(orgId, email)
       return email
     },
 
-    openAccount: async (tx, actor, email, names) => {
+    /** The account with this address, which is made without a password if there is none. */
+    openAccount: async (tx: Tx, actor: DirectoryActor, email: string, names: UserChange) => {
       const name = nameFor(names, email)
       const known = await tx.row(findAccountByEmail, { email })
       const created = known ? undefined : await insertVerified(tx, { email, name, at: clock.now() })
@@ -71,7 +63,8 @@ export const makeDirectoryAccounts = (needs: Needs): DirectoryAccounts => {
       return account.id
     },
 
-    join: async (tx, { orgId, actor }, { id, userId }) => {
+    /** Adds the membership with the role that the groups of the user give. */
+    join: async (tx: Tx, { orgId, actor }: DirectoryChange, { id, userId }: { id: string; userId: string }) => {
       const at = clock.now()
       const role = await mapping.roleOf(tx, orgId, userId)
       await tx.change(joinTeam, { orgId, id, userId, role, source: 'scim', ssoExempt: false, at })
@@ -84,3 +77,5 @@ export const makeDirectoryAccounts = (needs: Needs): DirectoryAccounts => {
     },
   }
 }
+
+export type DirectoryAccounts = ReturnType<typeof makeDirectoryAccounts>

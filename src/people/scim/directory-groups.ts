@@ -5,7 +5,7 @@ import { isId, newId } from '../../platform/ground/ids.ts'
 import { lockTeam } from '../team/store/team-rows.ts'
 import { type DirectoryChange, type GroupMapping, keyOf } from './group-mapping.ts'
 import { groupFilter } from './list-filters.ts'
-import { assertMatch, type Paged, type ScimPage } from './page-and-version.ts'
+import { assertMatch, type ScimPage } from './page-and-version.ts'
 import { type GroupState, patchGroup } from './read-group.ts'
 import type { PatchOperation } from './read-patch.ts'
 import { invalidScimValue, notInDirectory, ScimFault } from './scim-fault.ts'
@@ -30,20 +30,6 @@ export type DirectoryGroup = DirectoryGroupRow & { members: GroupMemberRow[] }
 
 /** Without its members a large group is quick to read. */
 export type GroupRead = { members: boolean }
-
-export interface DirectoryGroups {
-  list(orgId: string, filter: Condition[], page: ScimPage, read: GroupRead): Promise<Paged<DirectoryGroup>>
-  find(orgId: string, id: string, read: GroupRead): Promise<DirectoryGroup>
-  create(by: DirectoryChange, given: GroupState): Promise<DirectoryGroup>
-  replace(by: DirectoryChange, id: string, given: GroupState, ifMatch: string | undefined): Promise<DirectoryGroup>
-  patch(
-    by: DirectoryChange,
-    id: string,
-    operations: PatchOperation[],
-    ifMatch: string | undefined,
-  ): Promise<DirectoryGroup>
-  remove(by: DirectoryChange, id: string, ifMatch: string | undefined): Promise<void>
-}
 
 /** A page ends early rather than show more members than this. It has at least one group. */
 const membersPerPage = 20_000
@@ -78,9 +64,7 @@ const stateOf = (group: DirectoryGroup): GroupState => ({
   members: idsOf(group),
 })
 
-type Needs = { db: Db; clock: Clock; mapping: GroupMapping }
-
-export const makeDirectoryGroups = ({ db, clock, mapping }: Needs): DirectoryGroups => {
+export const makeDirectoryGroups = ({ db, clock, mapping }: { db: Db; clock: Clock; mapping: GroupMapping }) => {
   const whole = { members: true }
 
   /** Adds people to a group, and returns the ids of their accounts. */
@@ -130,7 +114,7 @@ export const makeDirectoryGroups = ({ db, clock, mapping }: Needs): DirectoryGro
       return findIn(tx, orgId, id, whole)
     })
 
-  const create: DirectoryGroups['create'] = (by, { displayName, externalId, members }) =>
+  const create = (by: DirectoryChange, { displayName, externalId, members }: GroupState) =>
     inTeam(by.orgId, async (tx) => {
       const { orgId } = by
       const none = { orgId, id: null, displayKey: null, externalId: null, memberId: null }
@@ -146,7 +130,7 @@ export const makeDirectoryGroups = ({ db, clock, mapping }: Needs): DirectoryGro
     })
 
   return {
-    list: async (orgId, conditions, { startIndex, count }, read) => {
+    list: async (orgId: string, conditions: Condition[], { startIndex, count }: ScimPage, read: GroupRead) => {
       const filter = { orgId, ...groupFilter(conditions) }
       const total = (await db.row(countDirectoryGroups, filter))?.n ?? 0
       const rows = await db.rows(listDirectoryGroups, { ...filter, offset: startIndex - 1, limit: count })
@@ -155,11 +139,13 @@ export const makeDirectoryGroups = ({ db, clock, mapping }: Needs): DirectoryGro
         rows: read.members ? await withMembers(db, orgId, rows) : rows.map((row) => ({ ...row, members: [] })),
       }
     },
-    find: (orgId, id, read) => findIn(db, orgId, id, read),
+    find: (orgId: string, id: string, read: GroupRead) => findIn(db, orgId, id, read),
     create,
-    replace: (by, id, given, ifMatch) => change(by, id, ifMatch, () => given),
-    patch: (by, id, operations, ifMatch) => change(by, id, ifMatch, (state) => patchGroup(state, operations)),
-    remove: (by, id, ifMatch) =>
+    replace: (by: DirectoryChange, id: string, given: GroupState, ifMatch: string | undefined) =>
+      change(by, id, ifMatch, () => given),
+    patch: (by: DirectoryChange, id: string, operations: PatchOperation[], ifMatch: string | undefined) =>
+      change(by, id, ifMatch, (state) => patchGroup(state, operations)),
+    remove: (by: DirectoryChange, id: string, ifMatch: string | undefined) =>
       inTeam(by.orgId, async (tx) => {
         const { orgId } = by
         const former = await findIn(tx, orgId, id, whole)
@@ -173,3 +159,5 @@ export const makeDirectoryGroups = ({ db, clock, mapping }: Needs): DirectoryGro
       }),
   }
 }
+
+export type DirectoryGroups = ReturnType<typeof makeDirectoryGroups>

@@ -9,7 +9,7 @@ import { findRole, lockTeam } from '../team/store/team-rows.ts'
 import type { DirectoryAccounts } from './directory-accounts.ts'
 import { type DirectoryChange, type GroupMapping, keyOf } from './group-mapping.ts'
 import { userFilter } from './list-filters.ts'
-import { assertMatch, type Paged, type ScimPage } from './page-and-version.ts'
+import { assertMatch, type ScimPage } from './page-and-version.ts'
 import type { UserChange } from './read-user.ts'
 import { notInDirectory, ScimFault } from './scim-fault.ts'
 import type { Condition } from './scim-filter.ts'
@@ -28,14 +28,6 @@ import {
 } from './store/directory-user-rows.ts'
 
 export type DirectoryUser = DirectoryUserRow & { groups: { id: string; display_name: string }[]; version: string }
-
-export interface DirectoryUsers {
-  list(orgId: string, filter: Condition[], page: ScimPage): Promise<Paged<DirectoryUser>>
-  find(orgId: string, id: string): Promise<DirectoryUser>
-  create(by: DirectoryChange, given: UserChange & { userName: string }): Promise<DirectoryUser>
-  change(by: DirectoryChange, id: string, change: UserChange, ifMatch: string | undefined): Promise<DirectoryUser>
-  remove(by: DirectoryChange, id: string, ifMatch: string | undefined): Promise<void>
-}
 
 const isActive = (row: DirectoryUserRow): boolean => row.membership_id !== null
 
@@ -68,7 +60,7 @@ type Needs = {
   endMembership: EndMembership
 }
 
-export const makeDirectoryUsers = (needs: Needs): DirectoryUsers => {
+export const makeDirectoryUsers = (needs: Needs) => {
   const { db, clock, accounts, mapping, endMembership } = needs
 
   /** All changes of an org's members run one after the other. */
@@ -89,7 +81,7 @@ export const makeDirectoryUsers = (needs: Needs): DirectoryUsers => {
     await endMembership(tx, actor, { orgId, id, userId: row.user_id, via: 'scim' })
   }
 
-  const create: DirectoryUsers['create'] = async (by, given) => {
+  const create = async (by: DirectoryChange, given: UserChange & { userName: string }) => {
     const { orgId, actor } = by
     const email = await accounts.addressOf(orgId, given.userName)
     return inTeam(orgId, async (tx) => {
@@ -144,7 +136,7 @@ export const makeDirectoryUsers = (needs: Needs): DirectoryUsers => {
     })
   }
 
-  const change: DirectoryUsers['change'] = async (by, id, given, ifMatch) => {
+  const change = async (by: DirectoryChange, id: string, given: UserChange, ifMatch: string | undefined) => {
     const { orgId } = by
     await checkAddresses(orgId, await findIn(db, orgId, id), given)
     return inTeam(orgId, async (tx) => {
@@ -162,16 +154,16 @@ export const makeDirectoryUsers = (needs: Needs): DirectoryUsers => {
   }
 
   return {
-    list: async (orgId, conditions, { startIndex, count }) => {
+    list: async (orgId: string, conditions: Condition[], { startIndex, count }: ScimPage) => {
       const filter = { orgId, ...userFilter(conditions) }
       const total = (await db.row(countDirectoryUsers, filter))?.n ?? 0
       const rows = await db.rows(listDirectoryUsers, { ...filter, offset: startIndex - 1, limit: count })
       return { total, rows: await withGroups(db, orgId, rows) }
     },
-    find: (orgId, id) => findIn(db, orgId, id),
+    find: (orgId: string, id: string) => findIn(db, orgId, id),
     create,
     change,
-    remove: (by, id, ifMatch) =>
+    remove: (by: DirectoryChange, id: string, ifMatch: string | undefined) =>
       inTeam(by.orgId, async (tx) => {
         const { orgId } = by
         const row = await findIn(tx, orgId, id)
@@ -182,3 +174,5 @@ export const makeDirectoryUsers = (needs: Needs): DirectoryUsers => {
       }),
   }
 }
+
+export type DirectoryUsers = ReturnType<typeof makeDirectoryUsers>

@@ -44,16 +44,6 @@ export type GivenMapping = { defaultRole?: string; groups?: { displayName: strin
 export type DirectoryActor = Extract<Actor, { kind: 'nobody' }>
 export type DirectoryChange = { orgId: string; actor: DirectoryActor }
 
-export interface GroupMapping {
-  read(orgId: string): Promise<Mapping>
-  /** What is left out stays as it is. The list of groups is replaced as a whole. */
-  put(orgId: string, actor: UserActor, given: GivenMapping): Promise<Mapping>
-  /** The role that the groups of a user give. */
-  roleOf(tx: Tx, orgId: string, userId: string): Promise<string>
-  /** Works out the roles of these users again, or of all. Only members whose source is `scim` get another role. */
-  applyRoles(tx: Tx, change: DirectoryChange, userIds: string[] | null): Promise<void>
-}
-
 const readMapping = async (runner: Runner, orgId: string): Promise<Mapping> => {
   const stored = await runner.row(findMapping, { orgId })
   if (!stored) return initial
@@ -87,10 +77,8 @@ const checked = (given: GivenMapping): Partial<Mapping> => {
   return given as Partial<Mapping>
 }
 
-type Needs = { db: Db; clock: Clock; audit: Audit }
-
-export const makeGroupMapping = ({ db, clock, audit }: Needs): GroupMapping => {
-  const applyRoles: GroupMapping['applyRoles'] = async (tx, { orgId, actor }, userIds) => {
+export const makeGroupMapping = ({ db, clock, audit }: { db: Db; clock: Clock; audit: Audit }) => {
+  const applyRoles = async (tx: Tx, { orgId, actor }: DirectoryChange, userIds: string[] | null) => {
     if (userIds?.length === 0) return
     const changed = await tx.rows(applyMappedRoles, { ...(await mappingFor(tx, orgId)), userIds })
     const entry = {
@@ -119,9 +107,10 @@ export const makeGroupMapping = ({ db, clock, audit }: Needs): GroupMapping => {
   }
 
   return {
-    read: (orgId) => readMapping(db, orgId),
+    read: (orgId: string) => readMapping(db, orgId),
 
-    put: (orgId, actor, given) =>
+    /** What is left out stays as it is. The list of groups is replaced as a whole. */
+    put: (orgId: string, actor: UserActor, given: GivenMapping) =>
       db.tx(async (tx) => {
         await lockAsOwner(tx, orgId, actor)
         const former = await readMapping(tx, orgId)
@@ -135,9 +124,13 @@ export const makeGroupMapping = ({ db, clock, audit }: Needs): GroupMapping => {
         return next
       }),
 
-    roleOf: async (tx, orgId, userId) =>
+    /** The role that the groups of a user give. */
+    roleOf: async (tx: Tx, orgId: string, userId: string) =>
       (await tx.row(findMappedRole, { ...(await mappingFor(tx, orgId)), userId }))?.role as string,
 
+    /** Works out the roles of these users again, or of all. Only members whose source is `scim` get another role. */
     applyRoles,
   }
 }
+
+export type GroupMapping = ReturnType<typeof makeGroupMapping>

@@ -17,7 +17,6 @@ import {
   insertScimToken,
   listScimTokens,
   markTokenUsed,
-  type ScimTokenRow,
 } from './store/scim-token-rows.ts'
 
 /** Two, so that one can be replaced without a pause. */
@@ -26,24 +25,10 @@ const tokenShape = /^scim_[0-9A-Za-z]{43}$/
 
 export type DirectoryCaller = { orgId: string; tokenId: string }
 
-export interface ManageScimTokens {
-  list(orgId: string, page: PageAsked): Promise<ScimTokenRow[]>
-  create(
-    orgId: string,
-    actor: UserActor,
-    input: { name: string; expiresInDays: number | null },
-  ): Promise<{ row: ScimTokenRow; token: string }>
-  revoke(orgId: string, actor: UserActor, id: string): Promise<void>
-  /** The org of a token. Undefined if the token is unknown or expired, or if its org is deleted. */
-  find(token: string): Promise<DirectoryCaller | undefined>
-}
+export const makeManageScimTokens = ({ db, clock, audit }: { db: Db; clock: Clock; audit: Audit }) => ({
+  list: (orgId: string, page: PageAsked) => db.rows(listScimTokens, { orgId, ...keysetOf(page) }),
 
-type Needs = { db: Db; clock: Clock; audit: Audit }
-
-export const makeManageScimTokens = ({ db, clock, audit }: Needs): ManageScimTokens => ({
-  list: (orgId, page) => db.rows(listScimTokens, { orgId, ...keysetOf(page) }),
-
-  create: (orgId, actor, { name, expiresInDays }) =>
+  create: (orgId: string, actor: UserActor, { name, expiresInDays }: { name: string; expiresInDays: number | null }) =>
     db.tx(async (tx) => {
       await lockAsOwner(tx, orgId, actor)
       const at = clock.now()
@@ -67,7 +52,7 @@ export const makeManageScimTokens = ({ db, clock, audit }: Needs): ManageScimTok
       return { row, token }
     }),
 
-  revoke: (orgId, actor, id) =>
+  revoke: (orgId: string, actor: UserActor, id: string) =>
     db.tx(async (tx) => {
       await lockAsOwner(tx, orgId, actor)
       const revoked = isId('scimToken', id) ? await tx.row(deleteScimToken, { orgId, id }) : undefined
@@ -76,7 +61,8 @@ export const makeManageScimTokens = ({ db, clock, audit }: Needs): ManageScimTok
       await audit(tx, { ...entry, resourceId: id, metadata: { name: revoked.name } })
     }),
 
-  find: async (token) => {
+  /** The org of a token. Undefined if the token is unknown or expired, or if its org is deleted. */
+  find: async (token: string) => {
     if (!tokenShape.test(token)) return undefined
     const at = clock.now()
     const found = await db.row(findScimToken, { tokenHash: sha256(token), at })
@@ -88,3 +74,5 @@ export const makeManageScimTokens = ({ db, clock, audit }: Needs): ManageScimTok
     return { orgId, tokenId: id }
   },
 })
+
+export type ManageScimTokens = ReturnType<typeof makeManageScimTokens>

@@ -1,15 +1,10 @@
 import type { Log } from '../../platform/ground/log.ts'
 
-export interface Background {
-  /** Runs work after the response, so that its time says nothing about an account. Errors are logged under `name`. */
-  run(name: string, work: () => Promise<unknown>): void
-  drained(): Promise<void>
-}
-
-export const makeBackground = ({ log }: { log: Log }): Background => {
+export const makeBackground = ({ log }: { log: Log }) => {
   const running = new Set<Promise<void>>()
   return {
-    run: (name, work) => {
+    /** Runs work after the response, so that its time says nothing about an account. Errors are logged under `name`. */
+    run: (name: string, work: () => Promise<unknown>) => {
       const done: Promise<void> = new Promise<void>((resolve) => setImmediate(resolve))
         .then(work)
         .then(
@@ -24,3 +19,5 @@ export const makeBackground = ({ log }: { log: Log }): Background => {
     },
   }
 }
+
+export type Background = ReturnType<typeof makeBackground>

@@ -19,6 +19,7 @@ import type { KnownDevices } from './known-devices.ts'
 import { passwordChangedMail, resetPasswordMail } from './mail-templates.ts'
 import { checkPassword } from './password-rule.ts'
 import type { ProvePassword } from './prove-password.ts'
+import type { Owner } from './second-factor.ts'
 import { newToken } from './sign-in-code.ts'
 import { dropChallenges } from './store/challenge-rows.ts'
 import { dropResets, findReset, insertReset, useReset } from './store/code-rows.ts'
@@ -26,18 +27,6 @@ import { type AccountRow, findAccount, findAccountByEmail, findFilingOrg, setPas
 import { bucketOf, type Throttle } from './throttle.ts'
 
 const linkMinutes = 60
-
-export interface ChangePassword {
-  /** Mails a link after the response, if there is such an account. */
-  forgot(email: string): void
-  /** Returns the cookie that makes the browser known to the account: the mailed link has proven the person. */
-  reset(given: { token: string; password: string }, from: From): Promise<string>
-  change(
-    owner: { userId: string; sessionId: string; orgId: string | null },
-    given: { current: string; next: string },
-    from: From,
-  ): Promise<void>
-}
 
 type Needs = {
   db: Db
@@ -53,7 +42,7 @@ type Needs = {
   baseUrl: () => string
 }
 
-export const makeChangePassword = (needs: Needs): ChangePassword => {
+export const makeChangePassword = (needs: Needs) => {
   const { db, clock, passwords, provePassword, devices, throttle, mail, background } = needs
   const { recordPersonal, endPrograms, baseUrl } = needs
 
@@ -82,7 +71,7 @@ export const makeChangePassword = (needs: Needs): ChangePassword => {
     await db.change(insertReset, { tokenHash: hash, userId: account.id, at, expiresAt })
   }
 
-  const reset: ChangePassword['reset'] = async ({ token, password }, from) => {
+  const reset = async ({ token, password }: { token: string; password: string }, from: From) => {
     const tokenHash = sha256(token)
     const known = await db.row(findReset, { tokenHash, now: clock.now() })
     if (!known) throw new Failure('INVALID_TOKEN')
@@ -104,7 +93,11 @@ export const makeChangePassword = (needs: Needs): ChangePassword => {
     return devices.remember(account.id, from.device)
   }
 
-  const change: ChangePassword['change'] = async ({ userId, sessionId, orgId }, { current, next }, from) => {
+  const change = async (
+    { userId, sessionId, orgId }: Owner & { sessionId: string },
+    { current, next }: { current: string; next: string },
+    from: From,
+  ) => {
     const account = await db.row(findAccount, { userId })
     if (!account) throw new Failure('UNAUTHORIZED')
     checkPassword(next, account.email, 'new_password')
@@ -120,5 +113,13 @@ export const makeChangePassword = (needs: Needs): ChangePassword => {
     announce(account)
   }
 
-  return { forgot: (email) => background.run('password link', () => mailLink(email)), reset, change }
+  return {
+    /** Mails a link after the response, if there is such an account. */
+    forgot: (email: string) => background.run('password link', () => mailLink(email)),
+    /** Returns the cookie that makes the browser known to the account: the mailed link has proven the person. */
+    reset,
+    change,
+  }
 }
+
+export type ChangePassword = ReturnType<typeof makeChangePassword>

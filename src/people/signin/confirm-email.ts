@@ -21,20 +21,13 @@ export type Invited = { inviteHash: Buffer; userId: string; email: string; actor
 /** Accepts the invitation and returns its org. Undefined when it is for another address, or no longer open. */
 export type JoinInvited = (tx: Tx, invited: Invited) => Promise<string | undefined>
 
-export interface ConfirmEmail {
-  /** Marks the address as verified. Does nothing if it already is. */
-  confirm(tx: Tx, account: AccountRow, actor: Actor): Promise<void>
-  /** Gives the account its own org. */
-  giveOrg(tx: Tx, userId: string, name: string, actor: Actor): Promise<string>
-}
-
 type Needs = { clock: Clock; audit: Audit; joinInvited: JoinInvited }
 
-export const makeConfirmEmail = ({ clock, audit, joinInvited }: Needs): ConfirmEmail => {
+export const makeConfirmEmail = ({ clock, audit, joinInvited }: Needs) => {
   const recordRegistration = (tx: Tx, orgId: string, userId: string, actor: Actor): Promise<void> =>
     audit(tx, { orgId, actor, action: 'user.registered', resourceType: 'user', resourceId: userId })
 
-  const giveOrg: ConfirmEmail['giveOrg'] = async (tx, userId, name, actor) => {
+  const giveOrg = async (tx: Tx, userId: string, name: string, actor: Actor) => {
     const at = clock.now()
     const { id: orgId, slug } = await createOwnedOrg(tx, { name, userId, at })
     await tx.change(setDefaultOrg, { userId, orgId, at })
@@ -44,7 +37,7 @@ export const makeConfirmEmail = ({ clock, audit, joinInvited }: Needs): ConfirmE
     return orgId
   }
 
-  const confirm: ConfirmEmail['confirm'] = async (tx, account, actor) => {
+  const confirm = async (tx: Tx, account: AccountRow, actor: Actor) => {
     const { id: userId, email, pending_invite_hash: inviteHash } = account
     if (!(await tx.row(markEmailVerified, { userId, at: clock.now() }))) return
     const joined = inviteHash === null ? undefined : await joinInvited(tx, { inviteHash, userId, email, actor })
@@ -62,8 +55,15 @@ export const makeConfirmEmail = ({ clock, audit, joinInvited }: Needs): ConfirmE
     await audit(tx, { ...entry, orgId: filing.org_id })
   }
 
-  return { confirm, giveOrg }
+  return {
+    /** Marks the address as verified. Does nothing if it already is. */
+    confirm,
+    /** Gives the account its own org. */
+    giveOrg,
+  }
 }
+
+export type ConfirmEmail = ReturnType<typeof makeConfirmEmail>
 
 /**
  * Gives an account that was never verified to the person who has now proven its address. The person who registered the

@@ -5,23 +5,18 @@ import type { Clock } from '../../platform/ground/clock.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { writeSetting } from '../../platform/settings/store.ts'
-import type { CompleteSignIn, SignedIn, SignInDetails } from './complete-sign-in.ts'
+import type { CompleteSignIn, SignInDetails } from './complete-sign-in.ts'
 import { newToken } from './sign-in-code.ts'
 import { useFirstLink } from './store/code-rows.ts'
 import { findAccountByEmail, lockAccount } from './store/user-rows.ts'
 
 const linkMinutes = 60
 
-export interface FirstSignIn {
-  /** The path of a new link for this account. A former link stops to work. */
-  makeLink(email: string): Promise<string>
-  enter(token: string, details: SignInDetails): Promise<SignedIn>
-}
-
 type Needs = { db: Db; clock: Clock; completeSignIn: CompleteSignIn; production: boolean }
 
-export const makeFirstSignIn = ({ db, clock, completeSignIn, production }: Needs): FirstSignIn => ({
-  makeLink: async (email) => {
+export const makeFirstSignIn = ({ db, clock, completeSignIn, production }: Needs) => ({
+  /** The path of a new link for this account. A former link stops to work. */
+  makeLink: async (email: string) => {
     const account = await db.row(findAccountByEmail, { email })
     if (!account || production) throw new Error('A sign-in link is made only for an account, and never in production.')
     const { token, hash } = newToken()
@@ -34,7 +29,7 @@ export const makeFirstSignIn = ({ db, clock, completeSignIn, production }: Needs
     await db.change(writeSetting, { name: 'first_sign_in', value: JSON.stringify(value), at })
     return `/welcome?token=${token}`
   },
-  enter: async (token, details) => {
+  enter: async (token: string, details: SignInDetails) => {
     if (production) throw new Failure('INVALID_TOKEN')
     const tokenHash = sha256(token).toString('hex')
     return db.tx(async (tx) => {
@@ -48,3 +43,5 @@ export const makeFirstSignIn = ({ db, clock, completeSignIn, production }: Needs
     })
   },
 })
+
+export type FirstSignIn = ReturnType<typeof makeFirstSignIn>

@@ -12,16 +12,7 @@ export const deviceSeconds = 31_536_000
 const maxAccounts = 5
 const separator = '~'
 
-export interface KnownDevices {
-  /** The cookie of a browser that is now known to this account too. */
-  remember(userId: string, cookie: string | undefined): string
-  /** The id of the browser if it is known to the account. */
-  find(userId: string, cookie: string | undefined): string | undefined
-}
-
-type Needs = { clock: Clock; codes: Pick<Codes, 'hash' | 'hashes'> }
-
-export const makeKnownDevices = ({ clock, codes }: Needs): KnownDevices => {
+export const makeKnownDevices = ({ clock, codes }: { clock: Clock; codes: Pick<Codes, 'hash' | 'hashes'> }) => {
   const purposeOf = (userId: string): string => `device ${userId}`
 
   /** An entry is `id.seconds.signature`. The account is in the signature only. */
@@ -37,15 +28,19 @@ export const makeKnownDevices = ({ clock, codes }: Needs): KnownDevices => {
     (cookie?.split(separator, maxAccounts) ?? []).filter((entry) => entry.length < 100)
 
   return {
-    remember: (userId, cookie) => {
+    /** The cookie of a browser that is now known to this account too. */
+    remember: (userId: string, cookie: string | undefined) => {
       const signed = `${randomBytes(12).toString('base64url')}.${Math.floor(clock.millis() / 1_000)}`
       const signature = codes.hash(signed, purposeOf(userId)).toString('base64url')
       const others = entriesOf(cookie).filter((entry) => /^[\w.-]+$/.test(entry) && !isOf(userId, entry))
       return [`${signed}.${signature}`, ...others].slice(0, maxAccounts).join(separator)
     },
-    find: (userId, cookie) =>
+    /** The id of the browser if it is known to the account. */
+    find: (userId: string, cookie: string | undefined) =>
       entriesOf(cookie)
         .find((entry) => isOf(userId, entry))
         ?.slice(0, 16),
   }
 }
+
+export type KnownDevices = ReturnType<typeof makeKnownDevices>

@@ -1,23 +1,10 @@
 /** Sign-in with a password, then the mailed code, then the second factor of an account that has one. */
 import { type SsoRequired, ssoRequired } from '../../customers/accounts/sso-enforcement.ts'
 import type { CompleteSignIn, From, SignedIn } from './complete-sign-in.ts'
-import type { AfterProof, CodeRequired, FactorRequired, LoginChallenges } from './login-challenges.ts'
+import type { AfterProof, LoginChallenges } from './login-challenges.ts'
 import type { FactorProof } from './second-factor.ts'
 
 export type Completed = SignedIn & { redirectTo: string }
-
-export interface LogIn {
-  start(given: { email: string; password: string; redirectTo: string }, from: From): Promise<CodeRequired>
-  resend(challengeId: string): Promise<CodeRequired>
-  code(
-    given: { challengeId: string; code: string; activeOrg: string | undefined },
-    from: From,
-  ): Promise<Completed | FactorRequired>
-  secondFactor(
-    given: { challengeId: string; proof: FactorProof; activeOrg: string | undefined },
-    from: From,
-  ): Promise<Completed & { backupCodesLeft: number }>
-}
 
 /** The challenge has ended and its transaction is committed by now, so its code cannot be used again. */
 const signedInOnly = <T extends object>(done: T): Exclude<T, SsoRequired> => {
@@ -27,7 +14,7 @@ const signedInOnly = <T extends object>(done: T): Exclude<T, SsoRequired> => {
 
 type Needs = { challenges: LoginChallenges; completeSignIn: CompleteSignIn }
 
-export const makeLogIn = ({ challenges, completeSignIn }: Needs): LogIn => {
+export const makeLogIn = ({ challenges, completeSignIn }: Needs) => {
   const enter =
     (activeOrg: string | undefined, from: From): AfterProof<(SignedIn | SsoRequired) & { redirectTo: string }> =>
     async (tx, account, { method, redirect_to: redirectTo }) => ({
@@ -36,11 +23,18 @@ export const makeLogIn = ({ challenges, completeSignIn }: Needs): LogIn => {
     })
 
   return {
-    start: (given, from) => challenges.start({ ...given, sessionId: null }, from),
-    resend: (challengeId) => challenges.resend({ challengeId, sessionId: null }),
-    code: async ({ activeOrg, ...given }, from) =>
-      signedInOnly(await challenges.code({ ...given, sessionId: null }, from, enter(activeOrg, from))),
-    secondFactor: async ({ activeOrg, ...given }, from) =>
-      signedInOnly(await challenges.secondFactor({ ...given, sessionId: null }, from, enter(activeOrg, from))),
+    start: (given: { email: string; password: string; redirectTo: string }, from: From) =>
+      challenges.start({ ...given, sessionId: null }, from),
+    resend: (challengeId: string) => challenges.resend({ challengeId, sessionId: null }),
+    code: async (
+      { activeOrg, ...given }: { challengeId: string; code: string; activeOrg: string | undefined },
+      from: From,
+    ) => signedInOnly(await challenges.code({ ...given, sessionId: null }, from, enter(activeOrg, from))),
+    secondFactor: async (
+      { activeOrg, ...given }: { challengeId: string; proof: FactorProof; activeOrg: string | undefined },
+      from: From,
+    ) => signedInOnly(await challenges.secondFactor({ ...given, sessionId: null }, from, enter(activeOrg, from))),
   }
 }
+
+export type LogIn = ReturnType<typeof makeLogIn>

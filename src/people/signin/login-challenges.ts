@@ -36,30 +36,10 @@ export type FactorRequired = { challengeId: string; expiresAt: Date }
 /** `sessionId` is the session to step up, or null to open one. A challenge works for nothing else. */
 export type ChallengeName = { challengeId: string; sessionId: string | null }
 
+type Begun = { email: string; password: string; redirectTo: string; sessionId: string | null }
+
 /** What happens once everything is proven, in the transaction that ends the challenge. */
 export type AfterProof<T> = (tx: Tx, account: AccountRow, challenge: ChallengeRow) => Promise<T>
-
-export interface LoginChallenges {
-  start(
-    given: { email: string; password: string; redirectTo: string; sessionId: string | null },
-    from: From,
-  ): Promise<CodeRequired>
-  resend(challenge: ChallengeName): Promise<CodeRequired>
-  /** Whether the mailed code is what the challenge waits for. */
-  waitsForCode(challenge: ChallengeName): Promise<boolean>
-  code<T extends object>(
-    given: ChallengeName & { code: string },
-    from: From,
-    done: AfterProof<T>,
-  ): Promise<T | FactorRequired>
-  secondFactor<T extends object>(
-    given: ChallengeName & { proof: FactorProof },
-    from: From,
-    done: AfterProof<T>,
-  ): Promise<T & { backupCodesLeft: number }>
-  /** The challenge of an account whose person a provider has proven. */
-  askFactor(tx: Tx, userId: string, method: string, redirectTo: string): Promise<FactorRequired>
-}
 
 type Needs = {
   db: Db
@@ -78,7 +58,7 @@ const wrongCode = (): Failure => new Failure('UNAUTHORIZED', { flatMessage: 'Inv
 
 const purposeOf = (challengeId: string): string => `login ${challengeId}`
 
-export const makeLoginChallenges = (needs: Needs): LoginChallenges => {
+export const makeLoginChallenges = (needs: Needs) => {
   const { db, clock, provePassword, codes, throttle, mail, secondFactor, confirmEmail, recordFailedLogin } = needs
   const soon = (): Date => new Date(clock.millis() + challengeMinutes * 60_000)
 
@@ -116,7 +96,7 @@ export const makeLoginChallenges = (needs: Needs): LoginChallenges => {
     }
   }
 
-  const start: LoginChallenges['start'] = async ({ email, password, redirectTo, sessionId }, from) => {
+  const start = async ({ email, password, redirectTo, sessionId }: Begun, from: From): Promise<CodeRequired> => {
     const { right, account } = await provePassword.atSignIn({ email, password }, from)
     if (!account || !right) {
       if (account) recordFailedLogin({ userId: account.id, email, stage: 'password' }, from)
@@ -141,7 +121,7 @@ export const makeLoginChallenges = (needs: Needs): LoginChallenges => {
     return { challengeId: id, email, expiresAt }
   }
 
-  const resend: LoginChallenges['resend'] = async (name) => {
+  const resend = async (name: ChallengeName) => {
     const challenge = await live(name, 'code')
     // A new code does not give new tries, so it could not be used.
     if (!challenge || challenge.tries >= maxTries) throw wrongCode()
@@ -156,7 +136,7 @@ export const makeLoginChallenges = (needs: Needs): LoginChallenges => {
     return { challengeId: id, email: challenge.email, expiresAt }
   }
 
-  const code: LoginChallenges['code'] = (given, from, done) =>
+  const code = <T extends object>(given: ChallengeName & { code: string }, from: From, done: AfterProof<T>) =>
     judge(given, 'code', from, async (challenge) => {
       const { id, user_id, code_hash } = challenge
       if (code_hash === null || !sameBytes(code_hash, codes.hash(given.code, purposeOf(id)))) return undefined
@@ -173,7 +153,7 @@ export const makeLoginChallenges = (needs: Needs): LoginChallenges => {
       })
     })
 
-  const byFactor: LoginChallenges['secondFactor'] = (given, from, done) =>
+  const byFactor = <T extends object>(given: ChallengeName & { proof: FactorProof }, from: From, done: AfterProof<T>) =>
     judge(given, '2fa', from, (challenge) =>
       db.tx(async (tx) => {
         const { id, user_id } = challenge
@@ -189,10 +169,12 @@ export const makeLoginChallenges = (needs: Needs): LoginChallenges => {
   return {
     start,
     resend,
-    waitsForCode: async (name) => (await live(name, 'code')) !== undefined,
+    /** Whether the mailed code is what the challenge waits for. */
+    waitsForCode: async (name: ChallengeName) => (await live(name, 'code')) !== undefined,
     code,
     secondFactor: byFactor,
-    askFactor: async (tx, userId, method, redirectTo) => {
+    /** The challenge of an account whose person a provider has proven. */
+    askFactor: async (tx: Tx, userId: string, method: string, redirectTo: string) => {
       const at = clock.now()
       const challengeId = newId('challenge', at.getTime())
       const expiresAt = soon()
@@ -202,3 +184,5 @@ export const makeLoginChallenges = (needs: Needs): LoginChallenges => {
     },
   }
 }
+
+export type LoginChallenges = ReturnType<typeof makeLoginChallenges>

@@ -4,21 +4,13 @@ import { assertOpenTo } from '../../customers/accounts/sso-enforcement.ts'
 import type { Db } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { Failure } from '../../platform/ground/errors.ts'
-import { type AccountRow, changeProfile, findAccount, listMemberships, type MembershipRow } from './store/user-rows.ts'
+import { type AccountRow, changeProfile, findAccount, listMemberships } from './store/user-rows.ts'
 
 type OwnSession = { userId: string; sessionId: string }
 
-export interface Profiles {
-  read(userId: string): Promise<AccountRow>
-  /** The user's orgs, the default one first. Memberships whose role this version does not know are left out. */
-  orgs(userId: string): Promise<MembershipRow[]>
-  /** A default org that the user does not belong to is not found, and one that is closed to the session is refused. */
-  change(session: OwnSession, change: { name?: string; defaultOrgId?: string }): Promise<AccountRow>
-}
-
 const known: readonly string[] = roles
 
-export const makeProfiles = ({ db, clock }: { db: Db; clock: Clock }): Profiles => {
+export const makeProfiles = ({ db, clock }: { db: Db; clock: Clock }) => {
   const read = async (userId: string): Promise<AccountRow> => {
     const account = await db.row(findAccount, { userId })
     if (!account) throw new Failure('UNAUTHORIZED')
@@ -26,9 +18,12 @@ export const makeProfiles = ({ db, clock }: { db: Db; clock: Clock }): Profiles 
   }
   return {
     read,
-    orgs: async (userId) => (await db.rows(listMemberships, { userId })).filter(({ role }) => known.includes(role)),
+    /** The user's orgs, the default one first. Memberships whose role this version does not know are left out. */
+    orgs: async (userId: string) =>
+      (await db.rows(listMemberships, { userId })).filter(({ role }) => known.includes(role)),
+    /** A default org that the user does not belong to is not found, and one that is closed to the session is refused. */
     change: async (
-      session,
+      session: OwnSession,
       { name = null, defaultOrgId = null }: { name?: string | null; defaultOrgId?: string | null },
     ) => {
       const { userId } = session
@@ -39,3 +34,5 @@ export const makeProfiles = ({ db, clock }: { db: Db; clock: Clock }): Profiles 
     },
   }
 }
+
+export type Profiles = ReturnType<typeof makeProfiles>

@@ -18,20 +18,6 @@ import { guessSubject } from './unlock-sign-in.ts'
 
 const perHour = 50
 
-export interface ProvePassword {
-  /** Of someone who signs in. Nothing that the caller sees may depend on `account` unless the password is right. */
-  atSignIn(
-    given: { email: string; password: string },
-    from: From,
-  ): Promise<{ right: boolean; account: AccountRow | undefined }>
-  /** Of someone who is signed in and proves the password again. */
-  inSession(
-    account: Pick<AccountRow, 'id' | 'email' | 'password_hash'>,
-    password: string,
-    from: Pick<From, 'ip'>,
-  ): Promise<boolean>
-}
-
 type Needs = {
   db: Db
   clock: Clock
@@ -41,7 +27,7 @@ type Needs = {
   unlock: Pick<UnlockSignIn, 'mail'>
 }
 
-export const makeProvePassword = ({ db, clock, passwords, throttle, devices, unlock }: Needs): ProvePassword => {
+export const makeProvePassword = ({ db, clock, passwords, throttle, devices, unlock }: Needs) => {
   /** Counted before the comparison, so that guesses at the same time cannot exceed the limit. */
   const compare = async (
     subject: string,
@@ -67,7 +53,8 @@ export const makeProvePassword = ({ db, clock, passwords, throttle, devices, unl
   const secondsUntil = (instant: number): number => (instant - clock.millis()) / 1_000
 
   return {
-    atSignIn: async ({ email, password }, from) => {
+    /** Of someone who signs in. Nothing that the caller sees may depend on `account` unless the password is right. */
+    atSignIn: async ({ email, password }: { email: string; password: string }, from: From) => {
       const attempt = await throttle.attempt({ email, ip: from.ip })
       try {
         const account = await db.row(findAccountByEmail, { email })
@@ -86,7 +73,12 @@ export const makeProvePassword = ({ db, clock, passwords, throttle, devices, unl
         attempt.end()
       }
     },
-    inSession: async ({ id, email, password_hash: stored }, password, { ip }) => {
+    /** Of someone who is signed in and proves the password again. */
+    inSession: async (
+      { id, email, password_hash: stored }: Pick<AccountRow, 'id' | 'email' | 'password_hash'>,
+      password: string,
+      { ip }: Pick<From, 'ip'>,
+    ) => {
       const attempt = await throttle.attempt({ email, ip })
       try {
         const outcome = await compare(guessSubject({ sessionsOf: id }), stored, password, ip)
@@ -102,3 +94,5 @@ export const makeProvePassword = ({ db, clock, passwords, throttle, devices, unl
     },
   }
 }
+
+export type ProvePassword = ReturnType<typeof makeProvePassword>

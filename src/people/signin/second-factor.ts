@@ -27,18 +27,6 @@ export type FactorProof = { code?: string | undefined; backupCode?: string | und
 export type Owner = { userId: string; orgId: string | null }
 export type FactorStatus = { enabledAt: Date | null; backupCodesLeft: number }
 
-export interface SecondFactor {
-  status(userId: string): Promise<FactorStatus>
-  setup(userId: string): Promise<{ secret: string; url: string; svg: string }>
-  /** Returns the backup codes, which are shown this once. */
-  enable(owner: Owner, code: string, from: From): Promise<string[]>
-  disable(owner: Owner, proof: FactorProof & { password?: string | undefined }, from: From): Promise<void>
-  replaceBackupCodes(owner: Owner, code: string, from: From): Promise<string[]>
-  /** Whether the proof is right. A right one is used up. */
-  use(tx: Tx, account: AccountRow, proof: FactorProof): Promise<boolean>
-  backupCodesLeft(tx: Tx, userId: string): Promise<number>
-}
-
 type Needs = {
   db: Db
   clock: Clock
@@ -55,7 +43,7 @@ const backupPurpose = (userId: string): string => `backup ${userId}`
 
 const secretContext = (userId: string): string => `users ${userId} totp_secret`
 
-export const makeSecondFactor = (needs: Needs): SecondFactor => {
+export const makeSecondFactor = (needs: Needs) => {
   const { db, clock, vault, codes, provePassword, throttle, recordPersonal } = needs
 
   const accountOf = async (userId: string): Promise<AccountRow> => {
@@ -73,7 +61,7 @@ export const makeSecondFactor = (needs: Needs): SecondFactor => {
   const stepOf = (account: AccountRow, sealed: string | null, code: string): number | undefined =>
     sealed === null ? undefined : totpStep(vault.open(sealed, secretContext(account.id)), code, clock.millis())
 
-  const use: SecondFactor['use'] = async (tx, account, { code, backupCode }) => {
+  const use = async (tx: Tx, account: AccountRow, { code, backupCode }: FactorProof) => {
     if (backupCode !== undefined) {
       const hashes = codes.hashes(plainBackupCode(backupCode), backupPurpose(account.id))
       return (await tx.row(useBackupCode, { userId: account.id, hashes, at: clock.now() })) !== undefined
@@ -107,13 +95,14 @@ export const makeSecondFactor = (needs: Needs): SecondFactor => {
     recordPersonal(tx, orgId, { userId, actor, action })
 
   return {
+    /** Whether the proof is right. A right one is used up. */
     use,
-    backupCodesLeft: async (tx, userId) => (await tx.row(countBackupCodes, { userId }))?.left ?? 0,
-    status: async (userId) => ({
+    backupCodesLeft: async (tx: Tx, userId: string) => (await tx.row(countBackupCodes, { userId }))?.left ?? 0,
+    status: async (userId: string) => ({
       enabledAt: (await accountOf(userId)).totp_enabled_at,
       backupCodesLeft: (await db.row(countBackupCodes, { userId }))?.left ?? 0,
     }),
-    setup: async (userId) => {
+    setup: async (userId: string) => {
       const account = await accountOf(userId)
       const secret = newTotpSecret()
       const sealed = vault.seal(secret, secretContext(userId))
@@ -121,7 +110,8 @@ export const makeSecondFactor = (needs: Needs): SecondFactor => {
       if (!stored) throw new Failure('TWO_FACTOR_ENABLED')
       return { secret, ...totpSetup(secret, account.email) }
     },
-    enable: async (owner, code, from) => {
+    /** Returns the backup codes, which are shown this once. */
+    enable: async (owner: Owner, code: string, from: From) => {
       const account = await accountOf(owner.userId)
       if (account.totp_enabled_at !== null) throw new Failure('TWO_FACTOR_ENABLED')
       return proven(account, from, async () => {
@@ -136,7 +126,11 @@ export const makeSecondFactor = (needs: Needs): SecondFactor => {
         })
       })
     },
-    disable: async (owner, { password, ...proof }, from) => {
+    disable: async (
+      owner: Owner,
+      { password, ...proof }: FactorProof & { password?: string | undefined },
+      from: From,
+    ) => {
       const account = await enabledAccount(owner.userId)
       const turnOff = (isProven: (tx: Tx) => Promise<boolean>): Promise<void> =>
         db.tx(async (tx) => {
@@ -151,7 +145,7 @@ export const makeSecondFactor = (needs: Needs): SecondFactor => {
       if (!(await provePassword.inSession(account, password, from))) throw new Failure('CONFIRMATION_FAILED')
       await turnOff(async () => true)
     },
-    replaceBackupCodes: async (owner, code, from) => {
+    replaceBackupCodes: async (owner: Owner, code: string, from: From) => {
       const account = await enabledAccount(owner.userId)
       return proven(account, from, () =>
         db.tx(async (tx) => {
@@ -162,3 +156,5 @@ export const makeSecondFactor = (needs: Needs): SecondFactor => {
     },
   }
 }
+
+export type SecondFactor = ReturnType<typeof makeSecondFactor>

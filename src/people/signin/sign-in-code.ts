@@ -2,24 +2,20 @@
 import { createHmac, randomBytes, randomInt } from 'node:crypto'
 import { sha256 } from '../../platform/ground/crypto.ts'
 
-export interface Codes {
-  /** Six random digits. */
-  make(): string
-  /** A keyed hash: without the key, six digits are found from a plain hash in no time. */
-  hash(code: string, purpose: string): Buffer
-  /** The hashes under the current and all former master keys, for codes that outlive a change of the key. */
-  hashes(code: string, purpose: string): Buffer[]
-}
-
-export const makeCodes = (masterKey: Buffer, previous: readonly Buffer[] = []): Codes => {
+export const makeCodes = (masterKey: Buffer, previous: readonly Buffer[] = []) => {
   const hashWith = (key: Buffer, code: string, purpose: string): Buffer =>
     createHmac('sha256', key).update(`one-time-code ${purpose}\n${code}`).digest()
   return {
+    /** Six random digits. */
     make: () => String(randomInt(1_000_000)).padStart(6, '0'),
-    hash: (code, purpose) => hashWith(masterKey, code, purpose),
-    hashes: (code, purpose) => [masterKey, ...previous].map((key) => hashWith(key, code, purpose)),
+    /** A keyed hash: without the key, six digits are found from a plain hash in no time. */
+    hash: (code: string, purpose: string) => hashWith(masterKey, code, purpose),
+    /** The hashes under the current and all former master keys, for codes that outlive a change of the key. */
+    hashes: (code: string, purpose: string) => [masterKey, ...previous].map((key) => hashWith(key, code, purpose)),
   }
 }
+
+export type Codes = ReturnType<typeof makeCodes>
 
 export const maxTries = 5
 

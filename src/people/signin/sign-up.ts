@@ -7,7 +7,7 @@ import { Failure } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
 import type { Log } from '../../platform/ground/log.ts'
 import type { Background } from './background.ts'
-import { actorFrom, type CompleteSignIn, type From, type SignedIn } from './complete-sign-in.ts'
+import { actorFrom, type CompleteSignIn, type From } from './complete-sign-in.ts'
 import type { ConfirmEmail } from './confirm-email.ts'
 import type { HandOverMail } from './hand-over-mail.ts'
 import { accountExistsMail, verifyEmailMail } from './mail-templates.ts'
@@ -35,18 +35,6 @@ export type Registration = {
 }
 
 export type EmailCode = { email: string; code: string; pending: string | undefined; activeOrg: string | undefined }
-
-export interface Register {
-  /**
-   * Returns the value of the pending cookie. Nothing that the caller sees depends on whether the address is known, nor does
-   * the work before the response, which its time would show.
-   */
-  register(registration: Registration, from: From): Promise<string>
-  /** Signs in only in the browser that registered. */
-  verifyEmail(given: EmailCode, from: From): Promise<SignedIn | undefined>
-  /** Mails a new code to an account that is not verified, after the response. */
-  resend(email: string): Promise<void>
-}
 
 type Needs = {
   db: Db
@@ -101,7 +89,7 @@ const makeStoreAccount = ({ clock, log, confirmEmail }: Needs) => {
   }
 }
 
-export const makeRegister = (needs: Needs): Register => {
+export const makeRegister = (needs: Needs) => {
   const { db, clock, passwords, codes, throttle, mail, background, confirmEmail, completeSignIn, baseUrl } = needs
   const storeAccount = makeStoreAccount(needs)
 
@@ -134,7 +122,7 @@ export const makeRegister = (needs: Needs): Register => {
     }
   }
 
-  const register: Register['register'] = async (given, from) => {
+  const register = async (given: Registration, from: From) => {
     checkPassword(given.password, given.email, 'password')
     const pending = newToken()
     const mayMail = await throttle.allows(
@@ -150,7 +138,7 @@ export const makeRegister = (needs: Needs): Register => {
     return pending.token
   }
 
-  const verifyEmail: Register['verifyEmail'] = async ({ email, code, pending, activeOrg }, from) => {
+  const verifyEmail = async ({ email, code, pending, activeOrg }: EmailCode, from: From) => {
     const attempt = await throttle.attempt({ email, ip: from.ip })
     try {
       const account = await db.row(findAccountByEmail, { email })
@@ -178,9 +166,15 @@ export const makeRegister = (needs: Needs): Register => {
   }
 
   return {
+    /**
+     * Returns the value of the pending cookie. Nothing that the caller sees depends on whether the address is known, nor does
+     * the work before the response, which its time would show.
+     */
     register,
+    /** Signs in only in the browser that registered. */
     verifyEmail,
-    resend: async (email) => {
+    /** Mails a new code to an account that is not verified, after the response. */
+    resend: async (email: string) => {
       await throttle.require(tooManyRequests, bucketOf('resend-email', email, 3))
       background.run('verification resend', async () => {
         const account = await db.row(findAccountByEmail, { email })
@@ -192,3 +186,5 @@ export const makeRegister = (needs: Needs): Register => {
     },
   }
 }
+
+export type Register = ReturnType<typeof makeRegister>

@@ -8,13 +8,7 @@ import { judgeEnforcement } from '../../customers/accounts/sso-enforcement.ts'
 import type { Db } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { actorFrom, type From } from './complete-sign-in.ts'
-import {
-  type AfterProof,
-  type CodeRequired,
-  type FactorRequired,
-  type LoginChallenges,
-  wrongPassword,
-} from './login-challenges.ts'
+import { type AfterProof, type LoginChallenges, wrongPassword } from './login-challenges.ts'
 import type { FactorProof } from './second-factor.ts'
 import { findAccount, findFilingOrg } from './store/user-rows.ts'
 
@@ -23,17 +17,6 @@ type OwnSession = { userId: string; sessionId: string }
 /** The session has a new token from now on. */
 export type SteppedUp = { session: OpenedSession; backupCodesLeft?: number }
 
-export interface StepUp {
-  start(session: OwnSession, given: { email?: string | undefined; password: string }, from: From): Promise<CodeRequired>
-  resend(session: OwnSession, challengeId: string): Promise<CodeRequired>
-  /** The mailed code, or then the second factor. */
-  prove(
-    session: OwnSession,
-    given: { challengeId: string; proof: FactorProof },
-    from: From,
-  ): Promise<SteppedUp | FactorRequired>
-}
-
 type Needs = {
   db: Db
   sessions: Pick<Sessions, 'stepUp'>
@@ -41,7 +24,7 @@ type Needs = {
   recordPersonal: RecordPersonal
 }
 
-export const makeStepUp = ({ db, sessions, challenges, recordPersonal }: Needs): StepUp => {
+export const makeStepUp = ({ db, sessions, challenges, recordPersonal }: Needs) => {
   const raise =
     (session: OwnSession, from: From): AfterProof<SteppedUp> =>
     async (tx, { id: userId }, { method }) => {
@@ -59,7 +42,11 @@ export const makeStepUp = ({ db, sessions, challenges, recordPersonal }: Needs):
     }
 
   return {
-    start: async ({ userId, sessionId }, { email, password }, from) => {
+    start: async (
+      { userId, sessionId }: OwnSession,
+      { email, password }: { email?: string | undefined; password: string },
+      from: From,
+    ) => {
       const account = await db.row(findAccount, { userId })
       if (!account) throw new Failure('UNAUTHORIZED')
       if (account.password_hash === null) {
@@ -69,8 +56,13 @@ export const makeStepUp = ({ db, sessions, challenges, recordPersonal }: Needs):
       if (email !== undefined && email !== account.email) throw wrongPassword()
       return challenges.start({ email: account.email, password, redirectTo: '/', sessionId }, from)
     },
-    resend: ({ sessionId }, challengeId) => challenges.resend({ challengeId, sessionId }),
-    prove: async (session, { challengeId, proof }, from) => {
+    resend: ({ sessionId }: OwnSession, challengeId: string) => challenges.resend({ challengeId, sessionId }),
+    /** The mailed code, or then the second factor. */
+    prove: async (
+      session: OwnSession,
+      { challengeId, proof }: { challengeId: string; proof: FactorProof },
+      from: From,
+    ) => {
       const name = { challengeId, sessionId: session.sessionId }
       const done = raise(session, from)
       if (proof.code !== undefined && (await challenges.waitsForCode(name))) {
@@ -80,3 +72,5 @@ export const makeStepUp = ({ db, sessions, challenges, recordPersonal }: Needs):
     },
   }
 }
+
+export type StepUp = ReturnType<typeof makeStepUp>

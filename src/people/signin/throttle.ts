@@ -23,17 +23,6 @@ export type Attempted = {
   ip: string | null
 }
 
-export interface Throttle {
-  /** Throws RATE_LIMITED when too many attempts have failed, counting those under way. */
-  attempt(attempted: Attempted): Promise<SignInAttempt>
-  /** Whether one more fits. Without a reachable store it does. */
-  allows(...buckets: Bucket[]): Promise<boolean>
-  /** The same, counted in the database without a reachable store. */
-  allowsStrictly(...buckets: Bucket[]): Promise<boolean>
-  /** Throws RATE_LIMITED with this message instead. */
-  require(message: string, ...buckets: Bucket[]): Promise<void>
-}
-
 /** Addresses are hashed: a limiter's store is no place for them. */
 const nameOf = (kind: string, value: string): string => `{signin}:${kind}:${sha256Hex(value).slice(0, 32)}`
 
@@ -64,9 +53,7 @@ const failureBuckets = ({ email, ip }: Attempted): Bucket[] => {
   return [...addressBuckets('failures', ip, 20, 15 * minuteMs, email), ...perAddress]
 }
 
-type Needs = { db: Db; clock: Clock; limiter: Limiter | undefined }
-
-export const makeThrottle = ({ db, clock, limiter }: Needs): Throttle => {
+export const makeThrottle = ({ db, clock, limiter }: { db: Db; clock: Clock; limiter: Limiter | undefined }) => {
   const underWay = new Map<string, number>()
   const move = (buckets: Bucket[], by: 1 | -1): void => {
     for (const { name } of buckets) {
@@ -111,7 +98,8 @@ export const makeThrottle = ({ db, clock, limiter }: Needs): Throttle => {
   const takeStrictly = async (bucket: Bucket): Promise<Verdict> => (await take([bucket])) ?? takeStored(bucket)
 
   return {
-    attempt: async (attempted) => {
+    /** Throws RATE_LIMITED when too many attempts have failed, counting those under way. */
+    attempt: async (attempted: Attempted) => {
       const buckets = failureBuckets(attempted)
       // Counted before the first wait, so that attempts that arrive together see each other.
       move(buckets, 1)
@@ -140,16 +128,21 @@ export const makeThrottle = ({ db, clock, limiter }: Needs): Throttle => {
         },
       }
     },
-    allows: async (...buckets) => (await take(buckets))?.allowed ?? true,
-    allowsStrictly: async (...buckets) => {
+    /** Whether one more fits. Without a reachable store it does. */
+    allows: async (...buckets: Bucket[]) => (await take(buckets))?.allowed ?? true,
+    /** The same, counted in the database without a reachable store. */
+    allowsStrictly: async (...buckets: Bucket[]) => {
       const verdict = await take(buckets)
       if (verdict) return verdict.allowed
       for (const bucket of buckets) if (!(await takeStored(bucket)).allowed) return false
       return true
     },
-    require: async (message, ...buckets) => {
+    /** Throws RATE_LIMITED with this message instead. */
+    require: async (message: string, ...buckets: Bucket[]) => {
       const verdict = await take(buckets)
       if (verdict && !verdict.allowed) throw limited(message, verdict.resetAt, clock.millis())
     },
   }
 }
+
+export type Throttle = ReturnType<typeof makeThrottle>

@@ -25,13 +25,6 @@ export const guessSubject = (subject: Subject): string => {
 /** Longer than the time between two mails, so that the owner always has a link that works. */
 const linkMs = 2 * hourMs
 
-export interface UnlockSignIn {
-  /** Mails a link after the response, at most once an hour, if there is such an account with a password. */
-  mail(email: string): void
-  /** Uses up the link. Returns the cookie that makes the browser known to the account. */
-  use(token: string, from: From): Promise<string>
-}
-
 type Needs = {
   db: Db
   clock: Clock
@@ -41,7 +34,7 @@ type Needs = {
   baseUrl: () => string
 }
 
-export const makeUnlockSignIn = ({ db, clock, mail, background, devices, baseUrl }: Needs): UnlockSignIn => {
+export const makeUnlockSignIn = ({ db, clock, mail, background, devices, baseUrl }: Needs) => {
   const mailLink = async (email: string): Promise<void> => {
     const account = await db.row(findAccountByEmail, { email })
     if (!account?.password_hash) return
@@ -62,8 +55,10 @@ export const makeUnlockSignIn = ({ db, clock, mail, background, devices, baseUrl
   }
 
   return {
-    mail: (email) => background.run('unlock link', () => mailLink(email)),
-    use: async (token, from) => {
+    /** Mails a link after the response, at most once an hour, if there is such an account with a password. */
+    mail: (email: string) => background.run('unlock link', () => mailLink(email)),
+    /** Uses up the link. Returns the cookie that makes the browser known to the account. */
+    use: async (token: string, from: From) => {
       const account = await db.tx(async (tx) => {
         const used = await tx.row(useUnlock, { tokenHash: sha256(token), now: clock.now() })
         const found = used && (await tx.row(findAccount, { userId: used.user_id }))
@@ -75,3 +70,5 @@ export const makeUnlockSignIn = ({ db, clock, mail, background, devices, baseUrl
     },
   }
 }
+
+export type UnlockSignIn = ReturnType<typeof makeUnlockSignIn>

@@ -12,20 +12,13 @@ import type { SmsProvider } from '../../providers/sms/sms-provider.ts'
 import type { Background } from './background.ts'
 import { actorFrom, type From } from './complete-sign-in.ts'
 import { phoneCodeText } from './mail-templates.ts'
+import type { Owner } from './second-factor.ts'
 import { type Codes, maxTries } from './sign-in-code.ts'
 import { findPhoneCode, putCode, tryCode, useCode } from './store/code-rows.ts'
 import { markPhoneVerified } from './store/user-rows.ts'
 import { bucketOf, type Throttle, tooManyAttempts, tooManyRequests } from './throttle.ts'
 
 const codeMinutes = 10
-
-export interface VerifyPhone {
-  /** Texts a code and returns when it expires. */
-  start(userId: string, phone: string): Promise<Date>
-  check(user: { userId: string; orgId: string | null }, phone: string, code: string, from: From): Promise<void>
-  /** Texts a new code to the user who is verifying this number, after the response. */
-  resend(phone: string): Promise<void>
-}
 
 type Needs = {
   db: Db
@@ -42,7 +35,7 @@ type Needs = {
 
 const purposeOf = (userId: string, phone: string): string => `phone ${userId} ${phone}`
 
-export const makeVerifyPhone = (needs: Needs): VerifyPhone => {
+export const makeVerifyPhone = (needs: Needs) => {
   const { db, clock, log, codes, throttle, background, recordPersonal, provider, sender } = needs
 
   const text = async (to: string, body: string): Promise<void> => {
@@ -84,13 +77,14 @@ export const makeVerifyPhone = (needs: Needs): VerifyPhone => {
   }
 
   return {
-    start: async (userId, phone) => {
+    /** Texts a code and returns when it expires. */
+    start: async (userId: string, phone: string) => {
       if (isHighCost(phone)) throw new Failure('HIGH_COST_DESTINATION')
       if (!callingCodeOf(phone)) throw invalid(['phone'], 'custom', 'No country has this calling code.')
       await throttle.require(tooManyAttempts, bucketOf('phone-user', userId, 5), bucketOf('phone', phone, 5))
       return sendCode(userId, phone)
     },
-    check: async ({ userId, orgId }, phone, code, from) => {
+    check: async ({ userId, orgId }: Owner, phone: string, code: string, from: From) => {
       const attempt = await throttle.attempt({ email: userId, ip: from.ip })
       try {
         const sent = { userId, channel: 'phone', destination: phone } as const
@@ -109,7 +103,8 @@ export const makeVerifyPhone = (needs: Needs): VerifyPhone => {
         attempt.end()
       }
     },
-    resend: async (phone) => {
+    /** Texts a new code to the user who is verifying this number, after the response. */
+    resend: async (phone: string) => {
       await throttle.require(tooManyRequests, bucketOf('resend-phone', phone, 3))
       background.run('verification resend', async () => {
         const pending = await db.row(findPhoneCode, { phone })
@@ -118,3 +113,5 @@ export const makeVerifyPhone = (needs: Needs): VerifyPhone => {
     },
   }
 }
+
+export type VerifyPhone = ReturnType<typeof makeVerifyPhone>

@@ -29,18 +29,6 @@ const valuePrefix = 'service-sso='
 export const txtNameOf = (domain: string): string => `_service-sso.${domain}`
 export const txtValueOf = (token: string): string => `${valuePrefix}${token}`
 
-export interface EmailDomains {
-  list(orgId: string): Promise<EmailDomainRow[]>
-  verifiedDomains(orgId: string): Promise<string[]>
-  /** Whether the address is in a verified domain of the org. A subdomain is a domain of its own. */
-  isVerifiedFor(orgId: string, email: string): Promise<boolean>
-  /** Returns the domain as it is if the org has it already. */
-  add(orgId: string, actor: UserActor, name: string): Promise<{ row: EmailDomainRow; isNew: boolean }>
-  /** Looks for the record now. A domain that is verified stays so. */
-  verify(orgId: string, actor: UserActor, name: string): Promise<EmailDomainRow>
-  remove(orgId: string, actor: UserActor, name: string): Promise<void>
-}
-
 /** The same within a transaction. */
 export const isVerifiedWithin = async (runner: Runner, orgId: string, email: string): Promise<boolean> => {
   const domain = normaliseName(domainPart(email))
@@ -57,7 +45,7 @@ const domainNamed = (text: string): string => {
 
 type Needs = { db: Db; clock: Clock; audit: Audit; lookUpTxt: LookUpTxt }
 
-export const makeEmailDomains = ({ db, clock, audit, lookUpTxt }: Needs): EmailDomains => {
+export const makeEmailDomains = ({ db, clock, audit, lookUpTxt }: Needs) => {
   const record = (tx: Tx, orgId: string, actor: UserActor, metadata: Record<string, string>): Promise<void> =>
     audit(tx, { orgId, actor, action: 'org.sso_updated', resourceType: 'sso', resourceId: orgId, metadata })
 
@@ -67,7 +55,7 @@ export const makeEmailDomains = ({ db, clock, audit, lookUpTxt }: Needs): EmailD
     return found
   }
 
-  const add: EmailDomains['add'] = (orgId, actor, name) =>
+  const add = (orgId: string, actor: UserActor, name: string) =>
     db.tx(async (tx) => {
       const domain = domainNamed(name)
       await lockAsOwner(tx, orgId, actor)
@@ -82,7 +70,7 @@ export const makeEmailDomains = ({ db, clock, audit, lookUpTxt }: Needs): EmailD
       return { row, isNew: true }
     })
 
-  const verify: EmailDomains['verify'] = async (orgId, actor, name) => {
+  const verify = async (orgId: string, actor: UserActor, name: string) => {
     const domain = domainNamed(name)
     const row = await find(db, orgId, domain)
     if (row.verified_at !== null) return row
@@ -96,7 +84,7 @@ export const makeEmailDomains = ({ db, clock, audit, lookUpTxt }: Needs): EmailD
     })
   }
 
-  const remove: EmailDomains['remove'] = (orgId, actor, name) =>
+  const remove = (orgId: string, actor: UserActor, name: string) =>
     db.tx(async (tx) => {
       const domain = domainNamed(name)
       await lockAsOwner(tx, orgId, actor)
@@ -108,11 +96,17 @@ export const makeEmailDomains = ({ db, clock, audit, lookUpTxt }: Needs): EmailD
     })
 
   return {
-    list: (orgId) => db.rows(listEmailDomains, { orgId, limit: maxDomains }),
-    verifiedDomains: async (orgId) => (await db.rows(listVerifiedDomains, { orgId })).map(({ domain }) => domain),
-    isVerifiedFor: (orgId, email) => isVerifiedWithin(db, orgId, email),
+    list: (orgId: string) => db.rows(listEmailDomains, { orgId, limit: maxDomains }),
+    verifiedDomains: async (orgId: string) =>
+      (await db.rows(listVerifiedDomains, { orgId })).map(({ domain }) => domain),
+    /** Whether the address is in a verified domain of the org. A subdomain is a domain of its own. */
+    isVerifiedFor: (orgId: string, email: string) => isVerifiedWithin(db, orgId, email),
+    /** Returns the domain as it is if the org has it already. */
     add,
+    /** Looks for the record now. A domain that is verified stays so. */
     verify,
     remove,
   }
 }
+
+export type EmailDomains = ReturnType<typeof makeEmailDomains>

@@ -3,21 +3,11 @@ import type { Db } from '../../platform/db/pool.ts'
 import { domainPart } from '../../platform/ground/mailbox.ts'
 import { lookupName } from '../../senders/domains/name.ts'
 import { SsoFault } from './sign-in-to-org.ts'
-import {
-  findConnectionByDomain,
-  findConnectionBySlug,
-  type NamedConnection,
-  orgWithSlug,
-} from './store/connection-rows.ts'
+import { findConnectionByDomain, findConnectionBySlug, orgWithSlug } from './store/connection-rows.ts'
 
-export interface FindConnection {
+export const makeFindConnection = ({ db }: { db: Db }) => ({
   /** By the slug of the org, or by the domain of an email address. */
-  forSignIn(by: { org?: string | undefined; email?: string | undefined }): Promise<NamedConnection>
-  hasOrg(slug: string): Promise<boolean>
-}
-
-export const makeFindConnection = ({ db }: { db: Db }): FindConnection => ({
-  forSignIn: async ({ org, email }) => {
+  forSignIn: async ({ org, email }: { org?: string | undefined; email?: string | undefined }) => {
     const found =
       org === undefined
         ? await db.row(findConnectionByDomain, { domain: email === undefined ? '' : lookupName(domainPart(email)) })
@@ -26,5 +16,7 @@ export const makeFindConnection = ({ db }: { db: Db }): FindConnection => ({
     return found
   },
 
-  hasOrg: async (slug) => (await db.row(orgWithSlug, { slug })) !== undefined,
+  hasOrg: async (slug: string) => (await db.row(orgWithSlug, { slug })) !== undefined,
 })
+
+export type FindConnection = ReturnType<typeof makeFindConnection>

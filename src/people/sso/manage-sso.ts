@@ -34,13 +34,6 @@ export type SsoSettings = {
   outsideDomains: number
 }
 
-export interface ManageSso {
-  read(orgId: string): Promise<SsoSettings>
-  /** What the body leaves out stays. */
-  put(orgId: string, actor: UserActor, body: SsoBody): Promise<SsoSettings>
-  remove(orgId: string, actor: UserActor): Promise<void>
-}
-
 /** The context that the client secret of an org is sealed with. */
 export const secretContext = (orgId: string): string => `sso_connections.oidc_client_secret ${orgId}`
 
@@ -115,7 +108,7 @@ const changedFields = (next: Compared, former: ConnectionRow | undefined): strin
 
 type Needs = { db: Db; clock: Clock; audit: Audit; vault: Vault; agent: GuardedAgent; allowInsecure: boolean }
 
-export const makeManageSso = (needs: Needs): ManageSso => {
+export const makeManageSso = (needs: Needs) => {
   const { db, clock, audit, vault } = needs
 
   const read = async (runner: Pick<Tx, 'row' | 'rows'>, orgId: string): Promise<SsoSettings> => {
@@ -155,15 +148,16 @@ export const makeManageSso = (needs: Needs): ManageSso => {
   }
 
   return {
-    read: (orgId) => read(db, orgId),
-    put: async (orgId, actor, body) => {
+    read: (orgId: string) => read(db, orgId),
+    /** What the body leaves out stays. */
+    put: async (orgId: string, actor: UserActor, body: SsoBody) => {
       const given = await readGivenProvider(body, needs)
       return db.tx(async (tx) => {
         await putWithin(tx, orgId, actor, body, given)
         return read(tx, orgId)
       })
     },
-    remove: (orgId, actor) =>
+    remove: (orgId: string, actor: UserActor) =>
       db.tx(async (tx) => {
         await lockAsOwner(tx, orgId, actor)
         const removed = await tx.row(deleteConnection, { orgId })
@@ -174,6 +168,8 @@ export const makeManageSso = (needs: Needs): ManageSso => {
       }),
   }
 }
+
+export type ManageSso = ReturnType<typeof makeManageSso>
 
 /** Ends single sign-on of an org that is deleted, in the transaction of the deletion. */
 export const endSsoOfOrg = async (tx: Tx, { orgId, at }: { orgId: string; at: Date }): Promise<void> => {

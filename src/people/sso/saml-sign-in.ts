@@ -1,9 +1,7 @@
-/** Sign-in with SAML: the request to the identity provider of an org, and its response. */
-import type { SsoRequired } from '../../customers/accounts/sso-enforcement.ts'
 import type { Db } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'
-import type { From, SignedIn } from '../signin/complete-sign-in.ts'
+import type { From } from '../signin/complete-sign-in.ts'
 import { ResponseFault } from './saml/response-structure.ts'
 import type { ResponseVerifier } from './saml/response-verifier.ts'
 import type { SamlKey } from './saml/service-key.ts'
@@ -24,12 +22,6 @@ export type SamlReturn = {
   from: From
 }
 
-export interface SamlSignIn {
-  start(connection: NamedConnection): Promise<{ url: string; requestId: string }>
-  /** Throws SsoFault. `solicited` is false if the identity provider began the sign-in. */
-  finish(returned: SamlReturn): Promise<{ done: SignedIn | SsoRequired; orgId: string; solicited: boolean }>
-}
-
 type Needs = {
   db: Db
   clock: Clock
@@ -39,7 +31,7 @@ type Needs = {
   signInToOrg: SignInToOrg
 }
 
-export const makeSamlSignIn = ({ db, clock, baseUrl, key, verifier, signInToOrg }: Needs): SamlSignIn => {
+export const makeSamlSignIn = ({ db, clock, baseUrl, key, verifier, signInToOrg }: Needs) => {
   const connectionOf = async ({ slug, request }: SamlReturn): Promise<NamedConnection> => {
     const find = (orgId: string) => db.row(findConnection, { orgId })
     const found = await (slug !== undefined ? db.row(findConnectionBySlug, { slug }) : request && find(request.orgId))
@@ -69,13 +61,14 @@ export const makeSamlSignIn = ({ db, clock, baseUrl, key, verifier, signInToOrg 
   }
 
   return {
-    start: async (connection) => {
+    start: async (connection: NamedConnection) => {
       const requestId = newRequestId()
       const provider = serviceProviderOf(baseUrl(), connection.slug)
       const idpSsoUrl = connection.idp_sso_url as string
       return { url: await authnRequestUrl({ id: requestId, provider, idpSsoUrl, key: await key() }), requestId }
     },
-    finish: async (returned) => {
+    /** Throws SsoFault. `solicited` is false if the identity provider began the sign-in. */
+    finish: async (returned: SamlReturn) => {
       const connection = await connectionOf(returned)
       const orgId = connection.org_id
       const person = await verify(connection, returned)
@@ -87,3 +80,5 @@ export const makeSamlSignIn = ({ db, clock, baseUrl, key, verifier, signInToOrg 
     },
   }
 }
+
+export type SamlSignIn = ReturnType<typeof makeSamlSignIn>

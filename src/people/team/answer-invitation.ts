@@ -12,12 +12,6 @@ import { findInvitee, hasAccount } from './store/team-rows.ts'
 export type OpenInvitation = InvitationRow & { org_name: string; account_exists: boolean }
 export type JoinedTeam = { orgId: string; orgName: string; role: string }
 
-export interface AnswerInvitation {
-  read(token: string): Promise<OpenInvitation>
-  accept(actor: UserActor, sessionId: string, token: string): Promise<JoinedTeam>
-  decline(actor: UserActor, token: string): Promise<{ id: string }>
-}
-
 const refusals = {
   not_found: 'NOT_FOUND',
   expired: 'INVITATION_EXPIRED',
@@ -34,7 +28,7 @@ const inviteeOf = async (tx: Tx, userId: string): Promise<Invitee> => {
 
 type Needs = { db: Db; clock: Clock; audit: Audit; join: JoinByInvitation }
 
-export const makeAnswerInvitation = ({ db, clock, audit, join }: Needs): AnswerInvitation => {
+export const makeAnswerInvitation = ({ db, clock, audit, join }: Needs) => {
   const find = async (from: Pick<Tx, 'row'>, token: string): Promise<InvitationRow & { org_name: string }> => {
     const found = await from.row(findInvitationByToken, { tokenHash: sha256(token) })
     if (!found) throw new Failure('NOT_FOUND')
@@ -42,13 +36,13 @@ export const makeAnswerInvitation = ({ db, clock, audit, join }: Needs): AnswerI
   }
 
   return {
-    read: async (token) => {
+    read: async (token: string) => {
       const found = await find(db, token)
       if (found.expires_at <= clock.now()) throw new Failure('INVITATION_EXPIRED')
       return { ...found, account_exists: (await db.row(hasAccount, { email: found.email })) !== undefined }
     },
 
-    accept: (actor, sessionId, token) =>
+    accept: (actor: UserActor, sessionId: string, token: string) =>
       db.tx(async (tx) => {
         await find(tx, token)
         const joined = await join(tx, await inviteeOf(tx, actor.userId), sha256(token), actor)
@@ -58,7 +52,7 @@ export const makeAnswerInvitation = ({ db, clock, audit, join }: Needs): AnswerI
         return { orgId: joined.orgId, orgName: joined.orgName, role: joined.role }
       }),
 
-    decline: (actor, token) =>
+    decline: (actor: UserActor, token: string) =>
       db.tx(async (tx) => {
         const { org_id: orgId, id, email, role, expires_at } = await find(tx, token)
         const invitee = await inviteeOf(tx, actor.userId)
@@ -72,3 +66,5 @@ export const makeAnswerInvitation = ({ db, clock, audit, join }: Needs): AnswerI
       }),
   }
 }
+
+export type AnswerInvitation = ReturnType<typeof makeAnswerInvitation>

@@ -24,10 +24,8 @@ export type EndOrgWork = (tx: Tx, work: { orgId: string; at: Date }) => Promise<
 /** In the transaction of the caller, who holds the lock of the org. */
 export type CloseOrg = (tx: Tx, actor: Actor, userId: string, org: LockedOrg) => Promise<void>
 
-type Needs = { clock: Clock; audit: Audit; endWork: EndOrgWork[] }
-
 export const makeCloseOrg =
-  ({ clock, audit, endWork }: Needs): CloseOrg =>
+  ({ clock, audit, endWork }: { clock: Clock; audit: Audit; endWork: EndOrgWork[] }): CloseOrg =>
   async (tx, actor, userId, { id: orgId, name, slug }) => {
     const at = clock.now()
     if (!(await tx.row(markOrgDeleted, { orgId, at }))) throw new Failure('NOT_FOUND')

@@ -19,10 +19,8 @@ export type EndedMembership = { orgId: string; id: string; userId: string; via?:
 /** In the transaction of the caller, who holds the lock of the org. Returns false if there is no such membership. */
 export type EndMembership = (tx: Tx, actor: Actor, member: EndedMembership) => Promise<boolean>
 
-type Needs = { clock: Clock; audit: Audit; endWork: EndMemberWork[] }
-
 export const makeEndMembership =
-  ({ clock, audit, endWork }: Needs): EndMembership =>
+  ({ clock, audit, endWork }: { clock: Clock; audit: Audit; endWork: EndMemberWork[] }): EndMembership =>
   async (tx, actor, { orgId, id, userId, via, left }) => {
     for (const end of endWork) await end(tx, actor, { orgId, userId, ...(left && { left }) })
     const removed = await tx.row(deleteMember, { orgId, id })

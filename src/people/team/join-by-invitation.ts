@@ -20,10 +20,8 @@ export type Joined =
  */
 export type JoinByInvitation = (tx: Tx, invitee: Invitee, tokenHash: Buffer, actor: Actor) => Promise<Joined>
 
-type Needs = { clock: Clock; audit: Audit }
-
 export const makeJoinByInvitation =
-  ({ clock, audit }: Needs): JoinByInvitation =>
+  ({ clock, audit }: { clock: Clock; audit: Audit }): JoinByInvitation =>
   async (tx, { userId, email }, tokenHash, actor) => {
     const found = await tx.row(findInvitationByToken, { tokenHash })
     if (!found) return { outcome: 'not_found' }

@@ -42,14 +42,6 @@ export type InvitationMail = {
 /** `sso_exempt`: the person may open the org without its identity provider. */
 export type NewInvitation = { email: string; role: Role; sso_exempt: boolean }
 
-export interface ManageInvitations {
-  invite(orgId: string, actor: UserActor, input: NewInvitation): Promise<InvitationRow>
-  resend(orgId: string, actor: UserActor, id: string): Promise<InvitationRow>
-  revoke(orgId: string, actor: UserActor, id: string): Promise<void>
-  /** Deletes invitations that expired long ago. Returns how many. */
-  sweep(): Promise<number>
-}
-
 type Needs = {
   db: Db
   clock: Clock
@@ -61,7 +53,7 @@ type Needs = {
 
 type Sent = { token: string; expiresAt: Date }
 
-export const makeManageInvitations = ({ db, clock, audit, limiter, mail }: Needs): ManageInvitations => {
+export const makeManageInvitations = ({ db, clock, audit, limiter, mail }: Needs) => {
   /** The mail goes out before anything is stored: if it fails, no invitation exists that nobody knows of. */
   const send = async (orgId: string, actor: UserActor, to: string, role: string): Promise<Sent> => {
     const bucket = { name: `{${orgId}}:invitations`, limit: perHour, windowMs: hourMs }
@@ -89,7 +81,7 @@ export const makeManageInvitations = ({ db, clock, audit, limiter, mail }: Needs
   })
 
   return {
-    invite: async (orgId, actor, { email, role, sso_exempt: ssoExempt }) => {
+    invite: async (orgId: string, actor: UserActor, { email, role, sso_exempt: ssoExempt }: NewInvitation) => {
       await assertNotMember(db, orgId, email)
       const { token, expiresAt } = await send(orgId, actor, email, role)
       return db.tx(async (tx) => {
@@ -105,7 +97,7 @@ export const makeManageInvitations = ({ db, clock, audit, limiter, mail }: Needs
       })
     },
 
-    resend: async (orgId, actor, id) => {
+    resend: async (orgId: string, actor: UserActor, id: string) => {
       const open = await db.row(findOpenInvitation, { orgId, id })
       if (!open) throw new Failure('NOT_FOUND')
       const { token, expiresAt } = await send(orgId, actor, open.email, open.role)
@@ -118,7 +110,7 @@ export const makeManageInvitations = ({ db, clock, audit, limiter, mail }: Needs
       })
     },
 
-    revoke: (orgId, actor, id) =>
+    revoke: (orgId: string, actor: UserActor, id: string) =>
       db.tx(async (tx) => {
         await lockAsOwner(tx, orgId, actor)
         const row = await tx.row(revokeInvitation, { orgId, id, at: clock.now() })
@@ -127,9 +119,12 @@ export const makeManageInvitations = ({ db, clock, audit, limiter, mail }: Needs
         await audit(tx, { ...entry, resourceId: id, metadata: { email: row.email, role: row.role } })
       }),
 
+    /** Deletes invitations that expired long ago. Returns how many. */
     sweep: () => sweepAll(db, deleteOldInvitations, new Date(clock.millis() - keptMs)),
   }
 }
+
+export type ManageInvitations = ReturnType<typeof makeManageInvitations>
 
 /** Names are the customers' own words. A header takes one line, and a subject that is too long is cut by clients. */
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim().slice(0, 80)

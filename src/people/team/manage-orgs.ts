@@ -43,23 +43,9 @@ export const makeBeginOrg =
 
 const perDay = 10
 
-export interface ManageOrgs {
-  list(userId: string, page: PageAsked): Promise<OwnOrgRow[]>
-  /** An org that the user may switch to in this session. */
-  open(orgId: string, session: { userId: string; sessionId: string }): Promise<OwnOrgRow>
-  /** The org as this member sees it. An org that the user does not belong to is not found. */
-  get(orgId: string, userId: string): Promise<OwnOrgRow>
-  create(actor: UserActor, given: CreateOwnOrg): Promise<OwnOrgRow>
-  change(
-    orgId: string,
-    actor: UserActor,
-    patch: { name?: string | undefined; sms_quiet_hours?: boolean | undefined },
-  ): Promise<OwnOrgRow>
-}
-
 type Needs = { db: Db; clock: Clock; audit: Audit; limiter: Limiter | undefined; beginOrg: BeginOrg }
 
-export const makeManageOrgs = ({ db, clock, audit, limiter, beginOrg }: Needs): ManageOrgs => {
+export const makeManageOrgs = ({ db, clock, audit, limiter, beginOrg }: Needs) => {
   const get = async (from: Pick<Db, 'row'>, orgId: string, userId: string): Promise<OwnOrgRow> => {
     const org = await from.row(findOwnOrg, { orgId, userId })
     if (!org) throw new Failure('NOT_FOUND')
@@ -67,17 +53,19 @@ export const makeManageOrgs = ({ db, clock, audit, limiter, beginOrg }: Needs): 
   }
 
   return {
-    list: (userId, page) => db.rows(listOwnOrgs, { userId, ...keysetOf(page) }),
+    list: (userId: string, page: PageAsked) => db.rows(listOwnOrgs, { userId, ...keysetOf(page) }),
 
-    open: async (orgId, session) => {
+    /** An org that the user may switch to in this session. */
+    open: async (orgId: string, session: { userId: string; sessionId: string }) => {
       const org = await get(db, orgId, session.userId)
       await assertOpenTo(db, session, org.id)
       return org
     },
 
-    get: (orgId, userId) => get(db, orgId, userId),
+    /** The org as this member sees it. An org that the user does not belong to is not found. */
+    get: (orgId: string, userId: string) => get(db, orgId, userId),
 
-    create: async (actor, { name, slug }) => {
+    create: async (actor: UserActor, { name, slug }: CreateOwnOrg) => {
       const { userId } = actor
       // Before the limit of a day is spent.
       if (slug !== undefined && (await db.row(findSlugHolder, { slug }))) throw new Failure('ORG_SLUG_TAKEN')
@@ -86,7 +74,11 @@ export const makeManageOrgs = ({ db, clock, audit, limiter, beginOrg }: Needs): 
       return db.tx(async (tx) => get(tx, (await beginOrg(tx, actor, { name, slug, userId })).id, userId))
     },
 
-    change: (orgId, actor, patch) =>
+    change: (
+      orgId: string,
+      actor: UserActor,
+      patch: { name?: string | undefined; sms_quiet_hours?: boolean | undefined },
+    ) =>
       db.tx(async (tx) => {
         await lockAsOwner(tx, orgId, actor)
         const old = await tx.row(findOrgSettings, { orgId })
@@ -105,3 +97,5 @@ export const makeManageOrgs = ({ db, clock, audit, limiter, beginOrg }: Needs): 
       }),
   }
 }
+
+export type ManageOrgs = ReturnType<typeof makeManageOrgs>

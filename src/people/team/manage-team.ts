@@ -5,7 +5,7 @@ import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { lockAsOwner } from './change-team.ts'
 import type { EndMembership } from './end-membership.ts'
-import { type InvitationRow, listInvitations } from './store/invitation-rows.ts'
+import { listInvitations } from './store/invitation-rows.ts'
 import {
   countOwners,
   findMember,
@@ -18,15 +18,9 @@ import {
 
 export type MemberChange = { id: string; role?: Role | undefined; sso_exempt?: boolean | undefined }
 
-export interface ManageTeam {
-  /** Changes the role, or whether the member needs the identity provider of the org. */
-  change(orgId: string, actor: UserActor, change: MemberChange): Promise<TeamMemberRow>
-  remove(orgId: string, actor: UserActor, id: string): Promise<void>
-}
-
 type Needs = { db: Db; audit: Audit; endMembership: EndMembership }
 
-export const makeManageTeam = ({ db, audit, endMembership }: Needs): ManageTeam => {
+export const makeManageTeam = ({ db, audit, endMembership }: Needs) => {
   const find = async (tx: Tx, orgId: string, id: string): Promise<TeamMemberRow> => {
     const member = await tx.row(findMember, { orgId, id })
     if (!member) throw new Failure('NOT_FOUND')
@@ -56,7 +50,8 @@ export const makeManageTeam = ({ db, audit, endMembership }: Needs): ManageTeam 
   }
 
   return {
-    change: (orgId, actor, { id, role, sso_exempt: exempted }) =>
+    /** Changes the role, or whether the member needs the identity provider of the org. */
+    change: (orgId: string, actor: UserActor, { id, role, sso_exempt: exempted }: MemberChange) =>
       db.tx(async (tx) => {
         const org = await lockAsOwner(tx, orgId, actor)
         const member = await find(tx, orgId, id)
@@ -65,7 +60,7 @@ export const makeManageTeam = ({ db, audit, endMembership }: Needs): ManageTeam 
         return find(tx, orgId, id)
       }),
 
-    remove: (orgId, actor, id) =>
+    remove: (orgId: string, actor: UserActor, id: string) =>
       db.tx(async (tx) => {
         const org = await lockAsOwner(tx, orgId, actor)
         const member = await find(tx, orgId, id)
@@ -76,12 +71,11 @@ export const makeManageTeam = ({ db, audit, endMembership }: Needs): ManageTeam 
   }
 }
 
-export interface ListTeam {
-  members(orgId: string, page: PageAsked): Promise<TeamMemberRow[]>
-  invitations(orgId: string, page: PageAsked): Promise<InvitationRow[]>
-}
+export type ManageTeam = ReturnType<typeof makeManageTeam>
 
-export const makeListTeam = ({ db }: { db: Db }): ListTeam => ({
-  members: (orgId, page) => db.rows(listTeam, { orgId, ...keysetOf(page) }),
-  invitations: (orgId, page) => db.rows(listInvitations, { orgId, ...keysetOf(page) }),
+export const makeListTeam = ({ db }: { db: Db }) => ({
+  members: (orgId: string, page: PageAsked) => db.rows(listTeam, { orgId, ...keysetOf(page) }),
+  invitations: (orgId: string, page: PageAsked) => db.rows(listInvitations, { orgId, ...keysetOf(page) }),
 })
+
+export type ListTeam = ReturnType<typeof makeListTeam>

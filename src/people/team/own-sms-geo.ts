@@ -9,21 +9,13 @@ import { lockAsOwner } from './change-team.ts'
 
 export type OwnCountries = { countries: string[] | null; updatedAt: Date | null; updatedBy: string | null }
 
-export interface OwnSmsGeo {
-  read(orgId: string): Promise<OwnCountries>
-  /** Null allows every country, an empty list none. */
-  change(orgId: string, actor: UserActor, countries: string[] | null): Promise<OwnCountries>
-}
-
 const known = (given: string[]): string[] => {
   const read = readCountries(given)
   if ('countries' in read) return read.countries
   throw new Failure('VALIDATION_ERROR', { flatMessage: `Unknown country code: ${read.unknown[0]}` })
 }
 
-type Needs = { db: Db; changeSmsGeo: ChangeSmsGeo }
-
-export const makeOwnSmsGeo = ({ db, changeSmsGeo }: Needs): OwnSmsGeo => {
+export const makeOwnSmsGeo = ({ db, changeSmsGeo }: { db: Db; changeSmsGeo: ChangeSmsGeo }) => {
   const read = async (from: Pick<Db, 'row'>, orgId: string): Promise<OwnCountries> => {
     const row = await from.row(findOwnSmsGeo, { orgId })
     if (!row) throw new Failure('NOT_FOUND')
@@ -34,8 +26,9 @@ export const makeOwnSmsGeo = ({ db, changeSmsGeo }: Needs): OwnSmsGeo => {
     }
   }
   return {
-    read: (orgId) => read(db, orgId),
-    change: async (orgId, actor, given) => {
+    read: (orgId: string) => read(db, orgId),
+    /** Null allows every country, an empty list none. */
+    change: async (orgId: string, actor: UserActor, given: string[] | null) => {
       const countries = given === null ? null : known(given)
       return db.tx(async (tx) => {
         await lockAsOwner(tx, orgId, actor)
@@ -45,3 +38,5 @@ export const makeOwnSmsGeo = ({ db, changeSmsGeo }: Needs): OwnSmsGeo => {
     },
   }
 }
+
+export type OwnSmsGeo = ReturnType<typeof makeOwnSmsGeo>

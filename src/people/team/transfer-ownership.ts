@@ -14,10 +14,8 @@ export type TransferReason = 'account_deleted' | 'transfer'
 /** Moves the pointer in the transaction of the caller, who holds the lock of the org. Returns whether it promoted. */
 export type MovePointer = (tx: Tx, actor: Actor, to: NewOwner, reason: TransferReason) => Promise<boolean>
 
-type Needs = { clock: Clock; audit: Audit }
-
 export const makeMovePointer =
-  ({ clock, audit }: Needs): MovePointer =>
+  ({ clock, audit }: { clock: Clock; audit: Audit }): MovePointer =>
   async (tx, actor, { orgId, member }, reason) => {
     const promoted = (await tx.row(setRole, { orgId, id: member.id, role: 'owner' })) !== undefined
     await tx.change(setOwner, { orgId, userId: member.userId, at: clock.now() })

@@ -1,12 +1,11 @@
 /** Sign-in at the OpenID Connect issuer of an org: authorization code flow with PKCE, state and nonce. */
 import * as client from 'openid-client'
-import type { SsoRequired } from '../../../customers/accounts/sso-enforcement.ts'
 import type { Db } from '../../../platform/db/pool.ts'
 import type { Vault } from '../../../platform/ground/crypto.ts'
 import { comparableAddress } from '../../../platform/ground/mailbox.ts'
 import type { GuardedAgent } from '../../../platform/outgoing/guarded.ts'
 import { normaliseName } from '../../../senders/domains/name.ts'
-import type { From, SignedIn } from '../../signin/complete-sign-in.ts'
+import type { From } from '../../signin/complete-sign-in.ts'
 import { personClaims, plainHttp, saysVerified, secretAuth } from '../../signin/providers/open-id-connect.ts'
 import { type Checks, providerTimeout } from '../../signin/providers/sign-in-provider.ts'
 import type { EmailDomains } from '../email-domains.ts'
@@ -16,12 +15,6 @@ import { type ConnectionRow, findConnection } from '../store/connection-rows.ts'
 import { makeGuardedFetch } from './guarded-fetch.ts'
 
 export type OidcReturn = { orgId: string; url: URL; checks: Checks; from: From }
-
-export interface OidcSignIn {
-  /** Throws SsoFault if the issuer does not respond as it should. */
-  start(connection: ConnectionRow, redirectUri: string, checks: Checks): Promise<URL>
-  finish(returned: OidcReturn): Promise<SignedIn | SsoRequired>
-}
 
 /** Anyone can have an account there, so the address alone does not show that the org manages it. */
 const google = 'https://accounts.google.com'
@@ -76,7 +69,7 @@ const faultOf = (error: unknown): SsoFault => {
   return new SsoFault(`issuer failed: ${textOf(code) ?? textOf(name) ?? 'unknown'}`)
 }
 
-export const makeOidcSignIn = (needs: Needs): OidcSignIn => {
+export const makeOidcSignIn = (needs: Needs) => {
   const { db, domains, signInToOrg } = needs
   const discover = makeDiscover(needs)
 
@@ -113,7 +106,8 @@ export const makeOidcSignIn = (needs: Needs): OidcSignIn => {
   }
 
   return {
-    start: async (connection, redirectUri, { state, nonce, verifier }) => {
+    /** Throws SsoFault if the issuer does not respond as it should. */
+    start: async (connection: ConnectionRow, redirectUri: string, { state, nonce, verifier }: Checks) => {
       try {
         const config = await discover(connection)
         const url = client.buildAuthorizationUrl(config, {
@@ -130,7 +124,7 @@ export const makeOidcSignIn = (needs: Needs): OidcSignIn => {
         throw faultOf(error)
       }
     },
-    finish: async (returned) => {
+    finish: async (returned: OidcReturn) => {
       const { orgId, from } = returned
       const connection = await db.row(findConnection, { orgId })
       if (connection?.protocol !== 'oidc') throw new SsoFault('not configured')
@@ -141,3 +135,5 @@ export const makeOidcSignIn = (needs: Needs): OidcSignIn => {
     },
   }
 }
+
+export type OidcSignIn = ReturnType<typeof makeOidcSignIn>

@@ -27,13 +27,6 @@ const defaults = {
   idleMs: 60_000,
 }
 
-export interface ResponseVerifier {
-  /** Rejects with ResponseFault, or with UNAVAILABLE when too many responses are waiting. */
-  verify(orgId: string, response: ResponseToVerify): Promise<VerifiedPerson>
-  isRunning(): boolean
-  close(): Promise<void>
-}
-
 type Task = {
   orgId: string
   response: ResponseToVerify
@@ -76,7 +69,7 @@ const startThread = (file: URL, { onReady, onVerdict, onExit }: ThreadEvents): W
   return thread
 }
 
-export const makeResponseVerifier = (options: Partial<typeof defaults> = {}): ResponseVerifier => {
+export const makeResponseVerifier = (options: Partial<typeof defaults> = {}) => {
   const { maxWaiting, maxWaitingOfOrg, deadlineMs, idleMs, program: file } = { ...defaults, ...options }
   const waiting: Task[] = []
   let thread: Worker | undefined
@@ -148,8 +141,9 @@ export const makeResponseVerifier = (options: Partial<typeof defaults> = {}): Re
     waiting.length >= maxWaiting || waiting.filter((task) => task.orgId === orgId).length >= maxWaitingOfOrg
 
   return {
-    verify: (orgId, response) =>
-      new Promise((resolve, reject) => {
+    /** Rejects with ResponseFault, or with UNAVAILABLE when too many responses are waiting. */
+    verify: (orgId: string, response: ResponseToVerify) =>
+      new Promise<VerifiedPerson>((resolve, reject) => {
         if (isFull(orgId)) {
           reject(new Failure('UNAVAILABLE', { message: 'Too many sign-ins are waiting.', retryAfter: 5 }))
           return
@@ -167,3 +161,5 @@ export const makeResponseVerifier = (options: Partial<typeof defaults> = {}): Re
     },
   }
 }
+
+export type ResponseVerifier = ReturnType<typeof makeResponseVerifier>

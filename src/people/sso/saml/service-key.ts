@@ -17,9 +17,7 @@ type Stored = { private_key: string; certificate: string }
 
 const generate = promisify(generateKeyPair)
 
-type Needs = { db: Db; vault: Vault; clock: Clock }
-
-export const makeSamlKey = ({ db, vault, clock }: Needs): (() => Promise<SamlKey>) => {
+export const makeSamlKey = ({ db, vault, clock }: { db: Db; vault: Vault; clock: Clock }): (() => Promise<SamlKey>) => {
   let known: SamlKey | undefined
 
   const read = async (): Promise<SamlKey | undefined> => {
