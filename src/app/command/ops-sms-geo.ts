@@ -1,5 +1,5 @@
 /** `tidings ops org sms-geo`: sets the countries that an org may send text messages to. */
-import { makeChangeSmsGeo, readCountries } from '../../customers/orgs/change-sms-geo.ts'
+import { makeChangeSmsGeo, readCountries } from '../../customers/orgs/sms-geo.ts'
 import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import { type Context, existing, print, required } from './ops-context.ts'
 import { opsUsage } from './usage.ts'

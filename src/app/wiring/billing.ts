@@ -1,15 +1,14 @@
 /** Billing: plans and their payment, the spend cap, and the countries of text messages. */
 
 import { makeChangePlan } from '../../customers/orgs/change-plan.ts'
-import { makeChangeSmsGeo } from '../../customers/orgs/change-sms-geo.ts'
+import { makeChangeSmsGeo } from '../../customers/orgs/sms-geo.ts'
 import { makeReadUsage } from '../../customers/usage/read.ts'
 import { makeCancelOfOrg, makeEndSubscriptions, makeSweepBilling } from '../../people/billing/end-subscriptions.ts'
 import { makeMailSpendAlerts } from '../../people/billing/mail-spend-alerts.ts'
 import { makeManageBilling } from '../../people/billing/manage-billing.ts'
 import { makePlayPayments } from '../../people/billing/play-payments.ts'
 import { makeReadBilling } from '../../people/billing/read-billing.ts'
-import { makeSettlePlan } from '../../people/billing/settle-plan.ts'
-import { makeTakeCallback } from '../../people/billing/take-callback.ts'
+import { makeSettlePlan, makeTakeCallback } from '../../people/billing/take-callback.ts'
 import { makeOwnSmsGeo } from '../../people/team/own-sms-geo.ts'
 import { type LocalPayments, makeLocalPayments } from '../../providers/payments/local-payments.ts'
 import type { PaymentProvider } from '../../providers/payments/payment-provider.ts'

@@ -2,9 +2,8 @@
 
 import { makeAuthorize } from '../../people/oauth/authorize.ts'
 import { makeConsent } from '../../people/oauth/consent.ts'
-import { makeEndGrants } from '../../people/oauth/end-grants.ts'
 import { makeIssueTokens } from '../../people/oauth/issue-tokens.ts'
-import { makeListGrants } from '../../people/oauth/list-grants.ts'
+import { makeEndGrants, makeListGrants } from '../../people/oauth/manage-grants.ts'
 import { makeRegisterClient } from '../../people/oauth/register-client.ts'
 import { makeSweepOAuth } from '../../people/oauth/retention.ts'
 import type { Foundation } from './foundation.ts'

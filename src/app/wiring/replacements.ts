@@ -1,7 +1,7 @@
 /** Parts of the service that tests and benchmarks replace. */
 import type { hashPassword } from '../../customers/accounts/passwords.ts'
 import type { VerifiedFor } from '../../people/scim/directory-accounts.ts'
-import type { EndMemberWork } from '../../people/team/end-membership.ts'
+import type { EndMemberWork } from '../../people/team/manage-team.ts'
 import type { GuardedAgent } from '../../platform/outgoing/guarded.ts'
 import type { makeSesIntake } from '../../providers/email/ses-notifications.ts'
 import type { ObjectStore } from '../../providers/objects/object-store.ts'

@@ -1,8 +1,7 @@
 /** Single sign-on of orgs: settings, email domains, SAML and OpenID Connect. */
 
-import { makeEmailDomains } from '../../people/sso/email-domains.ts'
+import { makeEmailDomains, makeLookUpTxt } from '../../people/sso/email-domains.ts'
 import { makeFindConnection } from '../../people/sso/find-connection.ts'
-import { makeLookUpTxt } from '../../people/sso/look-up-txt.ts'
 import { makeManageSso } from '../../people/sso/manage-sso.ts'
 import { makeOidcSignIn } from '../../people/sso/oidc/oidc-sign-in.ts'
 import { makeResponseVerifier } from '../../people/sso/saml/response-verifier.ts'

@@ -2,7 +2,7 @@
 import type { ClaimLoop } from '../../interfaces/worker/claim-loop.ts'
 import type { Tasks } from '../../interfaces/worker/recurring.ts'
 import { makeSweepSignIn } from '../../people/signin/retention.ts'
-import { makeSweepSso } from '../../people/sso/retention.ts'
+import { makeSweepSso } from '../../people/sso/saml-sign-in.ts'
 import { makeSweepReceipts } from '../../providers/sms/smpp/retention.ts'
 import type { RollUp } from '../../reports/analytics/roll-up.ts'
 import { makePollDlt } from '../../senders/sms/dlt/poll-dlt.ts'

@@ -6,7 +6,7 @@ import { Failure } from '../../platform/ground/errors.ts'
 import { isId } from '../../platform/ground/ids.ts'
 import { deviceName } from './device-name.ts'
 import type { RecordPersonal } from './personal-audit.ts'
-import { endSessions, findStrictestPolicy, type ListedSession, listSessions } from './store/session-rows.ts'
+import { endSessions, findStrictestPolicy, listSessions } from './store/session-rows.ts'
 
 const maxListed = 200
 
@@ -23,8 +23,6 @@ export type EndProgramAccess = (tx: Tx, actor: Actor, of: { userId: string; orgI
 
 /** Without the own factors of the person, a session knows and ends only sessions of the same identity provider. */
 const reachOf = ({ ssoOrgId, ownFactors }: Owner): string | null => (ownFactors ? null : ssoOrgId)
-
-export type Device = ListedSession & { device: string; current: boolean }
 
 type Needs = { db: Db; clock: Clock; recordPersonal: RecordPersonal; endPrograms: EndProgramAccess }
 

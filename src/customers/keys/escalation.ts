@@ -2,8 +2,7 @@
 
 import { Failure } from '../../platform/ground/errors.ts'
 import { covers, type IpRange, parseRange } from '../../platform/ground/ip-address.ts'
-import type { Environment } from '../../platform/ground/scope.ts'
-import { assertOwnEnvironment } from '../../platform/ground/scope.ts'
+import { assertOwnEnvironment, type Environment } from '../../platform/ground/scope.ts'
 import type { Caller } from './caller.ts'
 import type { ScopeName } from './scopes.ts'
 

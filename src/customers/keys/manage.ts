@@ -11,6 +11,7 @@ import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
 import { Failure, type FieldError } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
 import { isoOrNull } from '../../platform/ground/instant.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
 import { assertOwnEnvironment, type Environment, type Scope } from '../../platform/ground/scope.ts'
 import { dayMs, hourMs } from '../../platform/ground/units.ts'
 import { lockOrg } from '../orgs/store.ts'
@@ -122,8 +123,7 @@ const expiryOf = (days: number | null | undefined, at: Date): Date | null =>
 
 /** A tenant or project key can manage only keys of that tenant or project, and a test key only test keys. */
 const lockInReach = async (tx: Tx, scope: Scope, id: string): Promise<KeyRow> => {
-  const row = await tx.row(lockKey, { orgId: scope.orgId, id })
-  if (!row) throw new Failure('NOT_FOUND')
+  const row = await orNotFound(tx.row(lockKey, { orgId: scope.orgId, id }))
   if (scope.projectId !== null && row.project_id !== scope.projectId) throw new Failure('NOT_FOUND')
   if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
   assertOwnEnvironment(scope, row.environment)

@@ -7,13 +7,11 @@ import type { RequestedKey } from './escalation.ts'
 import type { MintedKey } from './key-secret.ts'
 import type { ScopeName } from './scopes.ts'
 
-const keyColumns = columns({
+/** What a request with the key is checked against. */
+const accessColumns = columns({
   org_id: text,
   id: text,
-  name: text,
   environment: oneOf<Environment>(),
-  prefix: text,
-  last_four: text,
   scopes: texts as Column<ScopeName[]>,
   tenant_id: text.orNull,
   project_id: text.orNull,
@@ -21,6 +19,13 @@ const keyColumns = columns({
   allowed_cidrs: texts.orNull,
   rate_limit_per_minute: number.orNull,
   expires_at: time.orNull,
+})
+
+const keyColumns = columns({
+  ...accessColumns.table,
+  name: text,
+  prefix: text,
+  last_four: text,
   last_used_at: time.orNull,
   created_at: time,
   revoked_at: time.orNull,
@@ -31,25 +36,18 @@ export type KeyRow = RowOf<typeof keyColumns>
 
 export type Origin = 'api' | 'dashboard' | 'operator'
 
-export type CallerRow = Pick<
-  KeyRow,
-  | 'org_id'
-  | 'id'
-  | 'environment'
-  | 'scopes'
-  | 'tenant_id'
-  | 'project_id'
-  | 'allowed_domain_ids'
-  | 'allowed_cidrs'
-  | 'rate_limit_per_minute'
-  | 'expires_at'
-> & { ordinal: number; plan: Plan; org_rate: number | null; suspended: boolean; tenant_status: string | null }
+export type CallerRow = RowOf<typeof accessColumns> & {
+  ordinal: number
+  plan: Plan
+  org_rate: number | null
+  suspended: boolean
+  tenant_status: string | null
+}
 
 /** This statement and the next have no org id: the key's hash identifies the org. */
 export const findCallers = statement<{ hashes: Buffer[] }, CallerRow>(
   'keys.find_callers',
-  `select h.ordinal::int as ordinal, k.org_id, k.id, k.environment, k.scopes, k.tenant_id, k.project_id,
-     k.allowed_domain_ids, k.allowed_cidrs, k.rate_limit_per_minute, k.expires_at,
+  `select h.ordinal::int as ordinal, ${accessColumns.of('k')},
      o.plan, o.rate_limit_per_minute as org_rate, o.suspended_at is not null as suspended,
      t.status as tenant_status
    from unnest(:hashes::bytea[]) with ordinality as h (hash, ordinal)

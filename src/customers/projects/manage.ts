@@ -4,6 +4,8 @@ import type { Clock } from '../../platform/ground/clock.ts'
 import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
+import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
 import { assertOwnEnvironment, type Scope } from '../../platform/ground/scope.ts'
 import { slugOf, withFreeSlug } from '../../platform/ground/slug.ts'
 import { lockWithinPlan } from '../usage/within-plan.ts'
@@ -12,6 +14,7 @@ import {
   blockingTables,
   countProjects,
   deleteProject,
+  findDefaultProject,
   findProject,
   insertProject,
   listProjects,
@@ -29,11 +32,8 @@ const blockers = [
 ] as const
 
 export const makeManageProjects = ({ db, clock }: { db: Db; clock: Clock }) => {
-  const get = async (scope: Scope, id: string): Promise<ProjectRow> => {
-    const row = await db.row(findProject, { orgId: scope.orgId, onlyId: scope.projectId, id })
-    if (!row) throw new Failure('NOT_FOUND')
-    return row
-  }
+  const get = (scope: Scope, id: string): Promise<ProjectRow> =>
+    orNotFound(db.row(findProject, { orgId: scope.orgId, onlyId: scope.projectId, id }))
 
   /** A test key can change only projects that a test key created. */
   const getOwn = async (scope: Scope, id: string): Promise<ProjectRow> => {
@@ -73,9 +73,7 @@ export const makeManageProjects = ({ db, clock }: { db: Db; clock: Clock }) => {
       if (body.name === undefined && body.slug === undefined) return row
       try {
         const { name = null, slug = null } = body
-        const after = await db.row(updateProject, { orgId: scope.orgId, id, name, slug, at: clock.now() })
-        if (!after) throw new Failure('NOT_FOUND')
-        return after
+        return await orNotFound(db.row(updateProject, { orgId: scope.orgId, id, name, slug, at: clock.now() }))
       } catch (error) {
         if (uniqueViolation(error, 'projects_org_id_slug_key')) throw new Failure('PROJECT_SLUG_TAKEN')
         throw error
@@ -87,7 +85,7 @@ export const makeManageProjects = ({ db, clock }: { db: Db; clock: Clock }) => {
       if (row.is_default) throw new Failure('PROJECT_IS_DEFAULT')
       await assertEmpty(scope.orgId, id)
       try {
-        if (!(await db.row(deleteProject, { orgId: scope.orgId, id }))) throw new Failure('NOT_FOUND')
+        await orNotFound(db.row(deleteProject, { orgId: scope.orgId, id }))
       } catch (error) {
         // Something was added to the project between the check and the delete.
         if (foreignKeyViolation(error)) await assertEmpty(scope.orgId, id)
@@ -98,3 +96,16 @@ export const makeManageProjects = ({ db, clock }: { db: Db; clock: Clock }) => {
 }
 
 export type ManageProjects = ReturnType<typeof makeManageProjects>
+
+/** Looks up an org's default project. It is created with the org and never changes, so it is cached without expiry. */
+export const makeDefaultProject = ({ db }: { db: Db }): ((orgId: string) => MaybePromise<string>) => {
+  const known = new Map<string, string>()
+  const load = async (orgId: string): Promise<string> => {
+    const row = await db.row(findDefaultProject, { orgId })
+    if (!row) throw new Error(`Org ${orgId} has no default project`)
+    if (known.size >= 10_000) known.clear()
+    known.set(orgId, row.id)
+    return row.id
+  }
+  return (orgId) => known.get(orgId) ?? load(orgId)
+}

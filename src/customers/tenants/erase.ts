@@ -7,6 +7,7 @@ import type { AppendEvents } from '../../journal/events/append-events.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { Failure } from '../../platform/ground/errors.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
 import type { Scope } from '../../platform/ground/scope.ts'
 import {
   beginErasure,
@@ -50,8 +51,7 @@ export const makeEraseTenant = ({ db, clock, audit, appendEvents, steps, forget 
   const begin = async (orgId: string, id: string): Promise<TenantRow> => {
     const begun = await db.row(beginErasure, { orgId, id, counts: JSON.stringify(zeroCounts), at: clock.now() })
     if (begun) return begun
-    const row = await db.row(findTenant, { orgId, id })
-    if (!row) throw new Failure('NOT_FOUND')
+    const row = await orNotFound(db.row(findTenant, { orgId, id }))
     if (row.status === 'active') throw new Failure('TENANT_ACTIVE')
     return row
   }

@@ -11,6 +11,7 @@ import type { Statement } from '../../platform/db/statement.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
 import { type Code, Failure } from '../../platform/ground/errors.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
 import { assertOwnEnvironment, type Scope } from '../../platform/ground/scope.ts'
 import { pageOfSearch } from '../../platform/ground/search-page.ts'
 import type { PatchQuota, PatchTenant } from './shapes.ts'
@@ -127,8 +128,7 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
   const change = async (scope: Scope, id: string, work: Work): Promise<TenantRow> => {
     const { orgId } = scope
     const row = await db.tx(async (tx) => {
-      const before = await tx.row(lockTenant, { orgId, id })
-      if (!before) throw new Failure('NOT_FOUND')
+      const before = await orNotFound(tx.row(lockTenant, { orgId, id }))
       if (isErased(before)) throw new Failure('TENANT_ERASED')
       // A test key can change only tenants that a test key created.
       assertOwnEnvironment(scope, before.created_environment)
@@ -149,8 +149,7 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
 
     /** In the scope of one tenant, other tenants of the org are forbidden. Tenants of other orgs are not found. */
     get: async (scope: Scope, id: string) => {
-      const row = await db.row(findTenant, { orgId: scope.orgId, id })
-      if (!row) throw new Failure('NOT_FOUND')
+      const row = await orNotFound(db.row(findTenant, { orgId: scope.orgId, id }))
       if (scope.tenantId !== null && scope.tenantId !== id) throw new Failure('TENANT_FORBIDDEN')
       return row
     },
@@ -165,8 +164,9 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
           if (body.name === undefined && body.external_ref === undefined) return before
           const ref = body.external_ref === undefined ? before.external_ref : body.external_ref
           const name = body.name ?? before.name
-          const after = await tx.row(updateTenant, { orgId: scope.orgId, id, name, externalRef: ref, at: clock.now() })
-          if (!after) throw new Failure('NOT_FOUND')
+          const after = await orNotFound(
+            tx.row(updateTenant, { orgId: scope.orgId, id, name, externalRef: ref, at: clock.now() }),
+          )
           const shown = (r: TenantRow) => ({ name: r.name, external_ref: r.external_ref })
           await audit(tx, entry(after, actor, 'tenant.updated', { old: shown(before), new: shown(after) }))
           return after
@@ -181,8 +181,7 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
       change(scope, id, async (tx, before) => {
         const email = body.email_monthly === undefined ? before.email_monthly : body.email_monthly
         const sms = body.sms_monthly === undefined ? before.sms_monthly : body.sms_monthly
-        const after = await tx.row(setQuota, { orgId: scope.orgId, id, email, sms, at: clock.now() })
-        if (!after) throw new Failure('NOT_FOUND')
+        const after = await orNotFound(tx.row(setQuota, { orgId: scope.orgId, id, email, sms, at: clock.now() }))
         const quota = (r: TenantRow) => ({ email_monthly: r.email_monthly, sms_monthly: r.sms_monthly })
         await audit(tx, entry(after, actor, 'tenant.quota_updated', { old: quota(before), new: quota(after) }))
         return after

@@ -5,8 +5,8 @@ import type { Db } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import type { PaymentProvider } from '../../providers/payments/payment-provider.ts'
 import { sweepAll } from '../signin/retention.ts'
-import type { SettlePlan } from './settle-plan.ts'
 import { closeSubscription, endSubscription, findDueToEnd, findPaying, sweepEvents } from './store/subscription-rows.ts'
+import type { SettlePlan } from './take-callback.ts'
 
 const page = 100
 /** Far longer than a provider repeats an event. */

@@ -7,8 +7,9 @@ import type { Db } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import type { Log } from '../../platform/ground/log.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
 import { PaymentFault, type PaymentProvider } from '../../providers/payments/payment-provider.ts'
-import { lockAsOwner } from '../team/change-team.ts'
+import { asOwner } from '../team/change-team.ts'
 import { findPayer, keepCustomer } from './store/customer-rows.ts'
 import { findPaying } from './store/subscription-rows.ts'
 
@@ -49,8 +50,7 @@ export const makeManageBilling = (needs: Needs) => {
   const callProvider = makeCallProvider(needs)
 
   const payerOf = async (orgId: string, userId: string) => {
-    const row = await db.row(findPayer, { orgId, userId, provider: needs.provider?.name ?? '' })
-    if (!row) throw new Failure('NOT_FOUND')
+    const row = await orNotFound(db.row(findPayer, { orgId, userId, provider: needs.provider?.name ?? '' }))
     const { plan: present, email, customer_id: customerId } = row
     return { present, payer: { orgId, email, customerId } }
   }
@@ -86,8 +86,7 @@ export const makeManageBilling = (needs: Needs) => {
     /** In US dollars. Null removes the cap. */
     changeCap: async (orgId: string, actor: UserActor, cap: number | null) => {
       const capMicros = cap === null ? null : toMicros(cap)
-      await db.tx(async (tx) => {
-        await lockAsOwner(tx, orgId, actor)
+      await asOwner(db, orgId, actor, async (tx) => {
         const changed = await tx.row(setSpendCap, { orgId, capMicros, at: clock.now() })
         if (!changed) return
         const metadata = { old: toUsd(changed.former), new: toUsd(capMicros) }

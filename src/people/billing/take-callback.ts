@@ -1,14 +1,49 @@
-/** Processes the signed callbacks of the payment provider. */
+/** Processes the signed callbacks of the payment provider, and gives an org the plan that its subscriptions pay for. */
 
+import type { ChangePlan } from '../../customers/orgs/change-plan.ts'
+import { isHigherPlan, type Plan } from '../../customers/orgs/plans.ts'
 import { findOrg, lockOrg } from '../../customers/orgs/store.ts'
-import type { Db } from '../../platform/db/pool.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { isId } from '../../platform/ground/ids.ts'
 import type { Log } from '../../platform/ground/log.ts'
-import type { Card, PaymentEvent, PaymentProvider } from '../../providers/payments/payment-provider.ts'
-import type { SettlePlan } from './settle-plan.ts'
+import type { Card, PaidPlan, PaymentEvent, PaymentProvider } from '../../providers/payments/payment-provider.ts'
 import { keepCustomer, setCard } from './store/customer-rows.ts'
-import { applyEvent } from './store/subscription-rows.ts'
+import { applyEvent, findPaying } from './store/subscription-rows.ts'
+
+export type PaymentChange = {
+  /** The plan of the org. */
+  present: Plan
+  /** What the changed subscription paid for before, and pays for now. */
+  before: PaidPlan | null
+  after: PaidPlan | null
+  /** What all subscriptions of the org pay for now. */
+  paid: PaidPlan[]
+}
+
+/**
+ * The plan that the org moves to. Undefined: it stays. A plan that an operator set by contract is not taken away by a
+ * subscription that did not pay for it, and a renewal changes nothing.
+ */
+export const planAfter = ({ present, before, after, paid }: PaymentChange): Plan | undefined => {
+  if (before === after) return undefined
+  const next = paid.reduce<Plan>((highest, plan) => (isHigherPlan(plan, highest) ? plan : highest), 'free')
+  if (next === present) return undefined
+  return isHigherPlan(next, present) || present === before ? next : undefined
+}
+
+export type SettlePlan = (
+  tx: Tx,
+  change: Omit<PaymentChange, 'paid'> & { orgId: string; provider: string },
+) => Promise<void>
+
+export const makeSettlePlan =
+  ({ changePlan }: { changePlan: ChangePlan }): SettlePlan =>
+  async (tx, { orgId, provider, ...change }) => {
+    const paid = (await tx.rows(findPaying, { orgId, provider })).map(({ plan }) => plan)
+    const plan = planAfter({ ...change, paid })
+    if (plan) await changePlan(tx, { orgId, plan })
+  }
 
 /** `stale`: a newer event of the same subscription came first. `ignored`: the event does not concern a plan. */
 export type CallbackOutcome = 'applied' | 'repeated' | 'stale' | 'ignored'

@@ -6,9 +6,10 @@ import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { isId, newId } from '../../platform/ground/ids.ts'
-import { auditEndedGrants } from './audit-grants.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
 import type { Authorize } from './authorize.ts'
 import { isGrantable, roleAllows, scopeSentences } from './grantable.ts'
+import { auditEndedGrants } from './manage-grants.ts'
 import { OAuthFault } from './oauth-error.ts'
 import { redirectHost, withParameters } from './redirect-uri.ts'
 import type { ConsentBody } from './shapes.ts'
@@ -73,8 +74,7 @@ export const makeConsent = ({ db, clock, audit, baseUrl, refusal }: Needs) => {
   return {
     /** What the consent page shows. */
     read: async (userId: string, id: string) => {
-      const request = await db.row(findRequest, { userId, id, at: clock.now() })
-      if (!request) throw new Failure('NOT_FOUND')
+      const request = await orNotFound(db.row(findRequest, { userId, id, at: clock.now() }))
       const orgs = await db.rows(listOrgChoices, { userId, limit: maxOrgs })
       return {
         request_id: id,
@@ -95,8 +95,7 @@ export const makeConsent = ({ db, clock, audit, baseUrl, refusal }: Needs) => {
     decide: (actor: UserActor, sessionId: string, body: ConsentBody) =>
       db.tx(async (tx) => {
         const { userId } = actor
-        const request = await tx.row(takeRequest, { userId, id: body.request_id, at: clock.now() })
-        if (!request) throw new Failure('NOT_FOUND')
+        const request = await orNotFound(tx.row(takeRequest, { userId, id: body.request_id, at: clock.now() }))
         if (body.decision === 'allow') return allow(tx, { actor, sessionId }, request, body)
         return refusal(request.redirect_uri, request.state, new OAuthFault('access_denied', 'Access was not allowed.'))
       }),

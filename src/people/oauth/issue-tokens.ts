@@ -4,8 +4,8 @@ import type { Db } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'
 import { isId } from '../../platform/ground/ids.ts'
-import { auditEndedGrants, type GrantEnd } from './audit-grants.ts'
 import { readScopes } from './grantable.ts'
+import { auditEndedGrants, type GrantEnd, type TokenSource } from './manage-grants.ts'
 import { OAuthFault } from './oauth-error.ts'
 import { findClient } from './store/client-rows.ts'
 import {
@@ -27,16 +27,6 @@ const keptTokens = 10
 
 /** The parameters of a token request, each given once. */
 export type TokenRequest = Record<string, string | undefined>
-/** Where the request came from, for the audit entry of a grant that it ends. */
-export type TokenSource = { ip: string | null; userAgent: string }
-
-export type IssuedTokens = {
-  access_token: string
-  token_type: 'Bearer'
-  expires_in: number
-  refresh_token: string
-  scope: string
-}
 
 export type IssueTokens = (request: TokenRequest, source: TokenSource) => Promise<IssuedTokens>
 
@@ -46,10 +36,12 @@ const required = (request: TokenRequest, name: string): string => {
   return value
 }
 
+type IssuedTokens = ReturnType<typeof shown>
+
 const invalidGrant = (): OAuthFault =>
   new OAuthFault('invalid_grant', 'The code or refresh token is invalid, expired, used or issued to another client.')
 
-const shown = (access: string, refresh: string, { scopes, expires_at }: IssuedRow, at: Date): IssuedTokens => ({
+const shown = (access: string, refresh: string, { scopes, expires_at }: IssuedRow, at: Date) => ({
   access_token: access,
   token_type: 'Bearer',
   expires_in: Math.floor((expires_at.getTime() - at.getTime()) / 1_000),

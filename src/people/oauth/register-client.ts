@@ -29,17 +29,6 @@ const Metadata = z.object({
   response_types: z.array(z.string().max(100)).max(20).optional(),
 })
 
-export type RegisteredClient = {
-  client_id: string
-  client_name: string
-  redirect_uris: string[]
-  token_endpoint_auth_method: 'none'
-  grant_types: string[]
-  response_types: string[]
-}
-
-export type RegisterClient = (metadata: unknown, address: string | null) => Promise<RegisteredClient>
-
 /** The widest network of an address, as a hash: it only has to tell sources apart. */
 const sourceOf = (address: string | null): string => sha256Hex(countedNetworks(address).at(-1)?.name ?? '').slice(0, 32)
 
@@ -67,7 +56,7 @@ const read = (metadata: unknown): { name: string; redirectUris: string[] } => {
 
 type Needs = { db: Db; clock: Clock; limiter: Limiter | undefined }
 
-export const makeRegisterClient = ({ db, clock, limiter }: Needs): RegisterClient => {
+export const makeRegisterClient = ({ db, clock, limiter }: Needs) => {
   const countRegistration = async (address: string | null): Promise<void> => {
     const limit = { limit: perHour, windowMs: hourMs }
     const buckets = bucketsPerAddress(address, limit, (network) => `{oauth}:register:${network}`)
@@ -80,7 +69,7 @@ export const makeRegisterClient = ({ db, clock, limiter }: Needs): RegisterClien
     })
   }
 
-  return async (metadata, address) => {
+  return async (metadata: unknown, address: string | null) => {
     const { name, redirectUris } = read(metadata)
     await countRegistration(address)
     const at = clock.now()
@@ -96,3 +85,5 @@ export const makeRegisterClient = ({ db, clock, limiter }: Needs): RegisterClien
     }
   }
 }
+
+export type RegisterClient = ReturnType<typeof makeRegisterClient>

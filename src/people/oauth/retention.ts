@@ -6,11 +6,9 @@ import { sweepAccessTokens, sweepGrants } from './store/grant-rows.ts'
 import { sweepRequests } from './store/request-rows.ts'
 
 /** Deletes expired requests, grants and tokens, and clients that nobody uses. Returns how many rows. */
-export type SweepOAuth = () => Promise<number>
-
 export const makeSweepOAuth =
-  ({ db, clock }: { db: Db; clock: Clock }): SweepOAuth =>
-  async () => {
+  ({ db, clock }: { db: Db; clock: Clock }) =>
+  async (): Promise<number> => {
     const at = clock.now()
     const before = (days: number): Date => new Date(at.getTime() - days * dayMs)
     let swept = 0

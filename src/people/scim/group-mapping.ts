@@ -3,7 +3,7 @@ import type { Actor, Audit, UserActor } from '../../journal/audit/append.ts'
 import type { Db, Runner, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { Failure, invalid } from '../../platform/ground/errors.ts'
-import { lockAsOwner } from '../team/change-team.ts'
+import { asOwner } from '../team/change-team.ts'
 import {
   applyMappedRoles,
   type DirectoryRole,
@@ -111,8 +111,7 @@ export const makeGroupMapping = ({ db, clock, audit }: { db: Db; clock: Clock; a
 
     /** What is left out stays as it is. The list of groups is replaced as a whole. */
     put: (orgId: string, actor: UserActor, given: GivenMapping) =>
-      db.tx(async (tx) => {
-        await lockAsOwner(tx, orgId, actor)
+      asOwner(db, orgId, actor, async (tx) => {
         const former = await readMapping(tx, orgId)
         const next: Mapping = { ...former, ...checked(given) }
         if (JSON.stringify(next) === JSON.stringify(former)) return former

@@ -9,7 +9,7 @@ import { Failure } from '../../platform/ground/errors.ts'
 import { isId, newId } from '../../platform/ground/ids.ts'
 import { isoOrNull } from '../../platform/ground/instant.ts'
 import { dayMs } from '../../platform/ground/units.ts'
-import { lockAsOwner } from '../team/change-team.ts'
+import { asOwner } from '../team/change-team.ts'
 import {
   deleteScimToken,
   dropExpiredTokens,
@@ -29,8 +29,7 @@ export const makeManageScimTokens = ({ db, clock, audit }: { db: Db; clock: Cloc
   list: (orgId: string, page: PageAsked) => db.rows(listScimTokens, { orgId, ...keysetOf(page) }),
 
   create: (orgId: string, actor: UserActor, { name, expiresInDays }: { name: string; expiresInDays: number | null }) =>
-    db.tx(async (tx) => {
-      await lockAsOwner(tx, orgId, actor)
+    asOwner(db, orgId, actor, async (tx) => {
       const at = clock.now()
       const token = `scim_${randomBase62(43)}`
       const expiresAt = expiresInDays === null ? null : new Date(at.getTime() + expiresInDays * dayMs)
@@ -53,8 +52,7 @@ export const makeManageScimTokens = ({ db, clock, audit }: { db: Db; clock: Cloc
     }),
 
   revoke: (orgId: string, actor: UserActor, id: string) =>
-    db.tx(async (tx) => {
-      await lockAsOwner(tx, orgId, actor)
+    asOwner(db, orgId, actor, async (tx) => {
       const revoked = isId('scimToken', id) ? await tx.row(deleteScimToken, { orgId, id }) : undefined
       if (!revoked) throw new Failure('NOT_FOUND')
       const entry = { orgId, actor, action: 'scim.token_revoked', resourceType: 'scim_token' } as const

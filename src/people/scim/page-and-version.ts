@@ -3,7 +3,6 @@ import { ScimFault } from './scim-fault.ts'
 
 /** `startIndex` counts from 1. */
 export type ScimPage = { startIndex: number; count: number }
-export type Paged<T> = { total: number; rows: T[] }
 
 export const etagOf = (version: string): string => `W/"${version}"`
 

@@ -13,8 +13,7 @@ import type { KnownDevices } from './known-devices.ts'
 import { countGuess, findOldestGuess, takeBackGuess } from './store/guess-rows.ts'
 import { type AccountRow, findAccountByEmail } from './store/user-rows.ts'
 import { type Throttle, tooManyAttempts } from './throttle.ts'
-import type { UnlockSignIn } from './unlock-sign-in.ts'
-import { guessSubject } from './unlock-sign-in.ts'
+import { guessSubject, type UnlockSignIn } from './unlock-sign-in.ts'
 
 const perHour = 50
 

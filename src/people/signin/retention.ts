@@ -17,11 +17,9 @@ export const sweepAll = (db: Db, sweep: Statement<Sweep, never>, before: Date): 
   inChunks(chunk, () => db.change(sweep, { before, limit: chunk }))
 
 /** Deletes sessions, codes, challenges and reset links that expired 30 days ago. Returns how many. */
-export type SweepSignIn = () => Promise<number>
-
 export const makeSweepSignIn =
-  ({ db, clock }: { db: Db; clock: Clock }): SweepSignIn =>
-  async () => {
+  ({ db, clock }: { db: Db; clock: Clock }) =>
+  async (): Promise<number> => {
     const before = new Date(clock.millis() - keptDays * dayMs)
     let swept = 0
     for (const sweep of [sweepSessions, sweepCodes, sweepChallenges, sweepResets, sweepUnlocks]) {

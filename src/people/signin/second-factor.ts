@@ -5,8 +5,7 @@ import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import type { Vault } from '../../platform/ground/crypto.ts'
 import { Failure } from '../../platform/ground/errors.ts'
-import type { From } from './complete-sign-in.ts'
-import { actorFrom } from './complete-sign-in.ts'
+import { actorFrom, type From } from './complete-sign-in.ts'
 import type { ProvePassword } from './prove-password.ts'
 import { type Codes, newBackupCode, plainBackupCode } from './sign-in-code.ts'
 import {
@@ -25,7 +24,6 @@ import { newTotpSecret, totpSetup, totpStep } from './totp.ts'
 
 export type FactorProof = { code?: string | undefined; backupCode?: string | undefined }
 export type Owner = { userId: string; orgId: string | null }
-export type FactorStatus = { enabledAt: Date | null; backupCodesLeft: number }
 
 type Needs = {
   db: Db

@@ -135,61 +135,35 @@ export const ResetResponse = z.strictObject({ status: z.literal('password_reset'
 export const UnlockBody = z.object({ token: z.string().min(1).max(200) })
 export const UnlockResponse = z.strictObject({ status: z.literal('unlocked'), redirect_to: z.literal('/login') })
 
-export const SessionResponse = z.strictObject({
-  user: z
-    .strictObject({
-      id: z.string(),
-      email: z.string(),
-      name: z.string(),
-      email_verified: z.boolean(),
-      phone: z.string().nullable(),
-      phone_verified: z.boolean(),
-      has_password: z.boolean(),
-      two_factor_enabled: z.boolean(),
-    })
-    .nullable(),
-  session: z
-    .strictObject({ id: z.string(), method: z.string(), created_at: z.string(), expires_at: z.string() })
-    .optional(),
-  active_org: z
-    .strictObject({
-      id: z.string(),
-      name: z.string(),
-      slug: z.string(),
-      role: z.string(),
-      suspended: z.boolean(),
-      suspension_reason: z.string().nullable(),
-    })
-    .nullable()
-    .optional(),
-  /** The active org, if it is closed to this session, and why. `active_org` is then null. */
-  closed_org: z
-    .strictObject({
-      id: z.string(),
-      name: z.string(),
-      slug: z.string(),
-      role: z.string(),
-      error: z.string(),
-      code: z.enum(['SSO_REQUIRED', 'STEP_UP_REQUIRED']),
-      login_url: z.string().optional(),
-      exemption_needed: z.literal(true).optional(),
-    })
-    .optional(),
-  orgs: z.array(z.strictObject({ id: z.string(), name: z.string(), slug: z.string(), role: z.string() })).optional(),
-})
-
-export const Profile = z.strictObject({
-  id: z.string(),
-  email: z.string(),
-  name: z.string(),
+const Person = User.extend({
   email_verified: z.boolean(),
   phone: z.string().nullable(),
   phone_verified: z.boolean(),
   has_password: z.boolean(),
   two_factor_enabled: z.boolean(),
-  default_org_id: z.string().nullable(),
-  created_at: z.string(),
 })
+
+const MemberOrg = z.strictObject({ id: z.string(), name: z.string(), slug: z.string(), role: z.string() })
+
+export const SessionResponse = z.strictObject({
+  user: Person.nullable(),
+  session: z
+    .strictObject({ id: z.string(), method: z.string(), created_at: z.string(), expires_at: z.string() })
+    .optional(),
+  active_org: MemberOrg.extend({ suspended: z.boolean(), suspension_reason: z.string().nullable() })
+    .nullable()
+    .optional(),
+  /** The active org, if it is closed to this session, and why. `active_org` is then null. */
+  closed_org: MemberOrg.extend({
+    error: z.string(),
+    code: z.enum(['SSO_REQUIRED', 'STEP_UP_REQUIRED']),
+    login_url: z.string().optional(),
+    exemption_needed: z.literal(true).optional(),
+  }).optional(),
+  orgs: z.array(MemberOrg).optional(),
+})
+
+export const Profile = Person.extend({ default_org_id: z.string().nullable(), created_at: z.string() })
 export const ProfileBody = z.object({ name: displayName.optional(), default_org_id: givenId.optional() })
 export const PasswordBody = z.object({ current_password: typedPassword, new_password: chosenPassword })
 export const PasswordResponse = z.strictObject({ status: z.literal('password_changed') })

@@ -2,15 +2,17 @@
  * Domains of people's addresses that an org has proven with a TXT record. Single sign-on and the directory act only for
  * addresses in them.
  */
+
+import { Resolver } from 'node:dns/promises'
 import type { Audit, UserActor } from '../../journal/audit/append.ts'
-import type { Db, Runner, Tx } from '../../platform/db/pool.ts'
+import { assertNotInTransaction, type Db, type Runner, type Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { randomBase62 } from '../../platform/ground/crypto.ts'
 import { Failure, invalid } from '../../platform/ground/errors.ts'
 import { domainPart } from '../../platform/ground/mailbox.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
 import { normaliseName } from '../../senders/domains/name.ts'
-import { lockAsOwner } from '../team/change-team.ts'
-import type { LookUpTxt } from './look-up-txt.ts'
+import { asOwner, lockAsOwner } from '../team/change-team.ts'
 import { findSsoOrg } from './store/connection-rows.ts'
 import {
   deleteEmailDomain,
@@ -21,6 +23,28 @@ import {
   listVerifiedDomains,
   markDomainVerified,
 } from './store/email-domain-rows.ts'
+
+/** The TXT records of a name. Empty if there are none, or the look-up fails. */
+export type LookUpTxt = (name: string) => Promise<string[]>
+
+const deadlineMs = 10_000
+
+/** `servers` are those of DNS_SERVERS. Undefined uses the resolvers of the machine. */
+export const makeLookUpTxt =
+  ({ servers }: { servers: readonly string[] | undefined }): LookUpTxt =>
+  async (name) => {
+    assertNotInTransaction('a DNS look-up')
+    const resolver = new Resolver({ timeout: 2_000, tries: 2 })
+    if (servers) resolver.setServers(servers)
+    const deadline = setTimeout(() => resolver.cancel(), deadlineMs)
+    try {
+      return (await resolver.resolveTxt(name)).map((chunks) => chunks.join(''))
+    } catch {
+      return []
+    } finally {
+      clearTimeout(deadline)
+    }
+  }
 
 export const maxDomains = 100
 
@@ -49,11 +73,8 @@ export const makeEmailDomains = ({ db, clock, audit, lookUpTxt }: Needs) => {
   const record = (tx: Tx, orgId: string, actor: UserActor, metadata: Record<string, string>): Promise<void> =>
     audit(tx, { orgId, actor, action: 'org.sso_updated', resourceType: 'sso', resourceId: orgId, metadata })
 
-  const find = async (runner: Runner, orgId: string, domain: string): Promise<EmailDomainRow> => {
-    const found = await runner.row(findEmailDomain, { orgId, domain })
-    if (!found) throw new Failure('NOT_FOUND')
-    return found
-  }
+  const find = (runner: Runner, orgId: string, domain: string): Promise<EmailDomainRow> =>
+    orNotFound(runner.row(findEmailDomain, { orgId, domain }))
 
   const add = (orgId: string, actor: UserActor, name: string) =>
     db.tx(async (tx) => {
@@ -76,8 +97,7 @@ export const makeEmailDomains = ({ db, clock, audit, lookUpTxt }: Needs) => {
     if (row.verified_at !== null) return row
     const texts = await lookUpTxt(txtNameOf(domain))
     if (!texts.some((text) => text.trim() === txtValueOf(row.token))) return row
-    return db.tx(async (tx) => {
-      await lockAsOwner(tx, orgId, actor)
+    return asOwner(db, orgId, actor, async (tx) => {
       const verified = await tx.row(markDomainVerified, { orgId, domain, token: row.token, at: clock.now() })
       if (verified) await record(tx, orgId, actor, { domain, change: 'domain_verified' })
       return find(tx, orgId, domain)
@@ -88,7 +108,7 @@ export const makeEmailDomains = ({ db, clock, audit, lookUpTxt }: Needs) => {
     db.tx(async (tx) => {
       const domain = domainNamed(name)
       await lockAsOwner(tx, orgId, actor)
-      if (!(await tx.row(deleteEmailDomain, { orgId, domain }))) throw new Failure('NOT_FOUND')
+      await orNotFound(tx.row(deleteEmailDomain, { orgId, domain }))
       const left = await tx.rows(listVerifiedDomains, { orgId })
       // Nobody could sign in any more.
       if (left.length === 0 && (await tx.row(findSsoOrg, { orgId }))?.sso_enforced) throw new Failure('SSO_NO_DOMAIN')

@@ -1,6 +1,5 @@
 /** Reads the metadata of an identity provider: who it is, where people sign in, and the certificates it signs with. */
-import type { GuardedAgent } from '../../platform/outgoing/guarded.ts'
-import { OutgoingFault } from '../../platform/outgoing/guarded.ts'
+import { type GuardedAgent, OutgoingFault } from '../../platform/outgoing/guarded.ts'
 import { maxCertificates } from './certificates.ts'
 import { metadataNs, protocolNs, redirectBinding, signatureNs } from './saml/saml-names.ts'
 import { childrenNamed, everyElement, readXml, type XmlElement, XmlFault, type XmlLimits } from './saml/strict-xml.ts'

@@ -5,8 +5,9 @@ import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { randomBase62, type Vault } from '../../platform/ground/crypto.ts'
 import { Failure, invalid } from '../../platform/ground/errors.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
 import type { GuardedAgent } from '../../platform/outgoing/guarded.ts'
-import { lockAsOwner } from '../team/change-team.ts'
+import { asOwner, lockAsOwner } from '../team/change-team.ts'
 import { maxDomains } from './email-domains.ts'
 import { type GivenProvider, readGivenProvider } from './given-provider.ts'
 import type { SsoBody } from './shapes.ts'
@@ -112,8 +113,7 @@ export const makeManageSso = (needs: Needs) => {
   const { db, clock, audit, vault } = needs
 
   const read = async (runner: Pick<Tx, 'row' | 'rows'>, orgId: string): Promise<SsoSettings> => {
-    const org = await runner.row(findSsoOrg, { orgId })
-    if (!org) throw new Failure('NOT_FOUND')
+    const org = await orNotFound(runner.row(findSsoOrg, { orgId }))
     const connection = await runner.row(findConnection, { orgId })
     const domains = await runner.rows(listEmailDomains, { orgId, limit: maxDomains })
     const outside = await runner.row(countOutsideDomains, { orgId })
@@ -158,10 +158,8 @@ export const makeManageSso = (needs: Needs) => {
       })
     },
     remove: (orgId: string, actor: UserActor) =>
-      db.tx(async (tx) => {
-        await lockAsOwner(tx, orgId, actor)
-        const removed = await tx.row(deleteConnection, { orgId })
-        if (!removed) throw new Failure('NOT_FOUND')
+      asOwner(db, orgId, actor, async (tx) => {
+        const removed = await orNotFound(tx.row(deleteConnection, { orgId }))
         await tx.change(setEnforced, { orgId, enforced: false, at: clock.now() })
         const metadata = { protocol: removed.protocol }
         await audit(tx, { orgId, actor, action: 'org.sso_removed', resourceType: 'sso', resourceId: orgId, metadata })

@@ -1,7 +1,9 @@
+/** Sign-in with SAML: the request to the identity provider of an org, and its response. */
 import type { Db } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'
 import type { From } from '../signin/complete-sign-in.ts'
+import { sweepAll } from '../signin/retention.ts'
 import { ResponseFault } from './saml/response-structure.ts'
 import type { ResponseVerifier } from './saml/response-verifier.ts'
 import type { SamlKey } from './saml/service-key.ts'
@@ -9,7 +11,7 @@ import { authnRequestUrl, newRequestId, serviceProviderOf } from './saml/service
 import type { VerifiedPerson } from './saml/verify-response.ts'
 import { type SignInToOrg, SsoFault } from './sign-in-to-org.ts'
 import { findConnection, findConnectionBySlug, type NamedConnection } from './store/connection-rows.ts'
-import { spendId } from './store/sign-in-rows.ts'
+import { spendId, sweepUsedIds } from './store/sign-in-rows.ts'
 
 /** What the browser that began a sign-in brings back. */
 export type SamlRequest = { orgId: string; requestId: string; expires: number }
@@ -82,3 +84,9 @@ export const makeSamlSignIn = ({ db, clock, baseUrl, key, verifier, signInToOrg 
 }
 
 export type SamlSignIn = ReturnType<typeof makeSamlSignIn>
+
+/** Deletes the ids of requests and assertions that have expired. Returns how many. */
+export const makeSweepSso =
+  ({ db, clock }: { db: Db; clock: Clock }): (() => Promise<number>) =>
+  () =>
+    sweepAll(db, sweepUsedIds, clock.now())

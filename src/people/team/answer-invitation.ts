@@ -1,16 +1,54 @@
 /** What an invited person does with the link in the mail: look at it, accept it or decline it. */
 import { assertOpenTo } from '../../customers/accounts/sso-enforcement.ts'
-import type { Audit, UserActor } from '../../journal/audit/append.ts'
+import { endExcessSessions } from '../../customers/accounts/store/session-rows.ts'
+import type { Actor, Audit, UserActor } from '../../journal/audit/append.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'
 import { Failure } from '../../platform/ground/errors.ts'
-import type { Invitee, JoinByInvitation } from './join-by-invitation.ts'
+import { newId } from '../../platform/ground/ids.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
 import { endInvitation, findInvitationByToken, type InvitationRow } from './store/invitation-rows.ts'
-import { findInvitee, hasAccount } from './store/team-rows.ts'
+import { findInvitee, findRole, hasAccount, joinTeam, lockTeam, setFirstDefaultOrg } from './store/team-rows.ts'
 
-export type OpenInvitation = InvitationRow & { org_name: string; account_exists: boolean }
-export type JoinedTeam = { orgId: string; orgName: string; role: string }
+export type Invitee = { userId: string; email: string }
+
+export type Joined =
+  | { outcome: 'joined'; orgId: string; orgName: string; role: string }
+  /** `not_found`: unknown, used, revoked or replaced. */
+  | { outcome: 'not_found' | 'expired' | 'other_address' | 'already_member' }
+
+/**
+ * Ends the invitation and adds the membership in the transaction of the caller. The address of the invitee must be
+ * verified. Any outcome but `joined` changes nothing.
+ */
+export type JoinByInvitation = (tx: Tx, invitee: Invitee, tokenHash: Buffer, actor: Actor) => Promise<Joined>
+
+export const makeJoinByInvitation =
+  ({ clock, audit }: { clock: Clock; audit: Audit }): JoinByInvitation =>
+  async (tx, { userId, email }, tokenHash, actor) => {
+    const found = await tx.row(findInvitationByToken, { tokenHash })
+    if (!found) return { outcome: 'not_found' }
+    if (found.email !== email.toLowerCase()) return { outcome: 'other_address' }
+    const at = clock.now()
+    if (found.expires_at <= at) return { outcome: 'expired' }
+    const { org_id: orgId, role, sso_exempt: ssoExempt } = found
+    // The deletion of the org waits for this lock, or has ended the invitation.
+    if (!(await tx.row(lockTeam, { orgId }))) return { outcome: 'not_found' }
+    if (await tx.row(findRole, { orgId, userId })) {
+      // Of two concurrent calls with one token, the second finds the invitation used.
+      return { outcome: (await tx.row(findInvitationByToken, { tokenHash })) ? 'already_member' : 'not_found' }
+    }
+    if (!(await tx.row(endInvitation, { orgId, id: found.id, tokenHash, at }))) return { outcome: 'not_found' }
+    const id = newId('membership', at.getTime())
+    await tx.change(joinTeam, { orgId, id, userId, role, source: 'invitation', ssoExempt, at })
+    await tx.change(setFirstDefaultOrg, { orgId, userId, at })
+    // The org may allow fewer sessions than the user has.
+    await tx.rows(endExcessSessions, { orgId: null, userId })
+    const metadata = { role, via: 'invitation' }
+    await audit(tx, { orgId, actor, action: 'member.joined', resourceType: 'membership', resourceId: id, metadata })
+    return { outcome: 'joined', orgId, orgName: found.org_name, role }
+  }
 
 const refusals = {
   not_found: 'NOT_FOUND',
@@ -29,11 +67,8 @@ const inviteeOf = async (tx: Tx, userId: string): Promise<Invitee> => {
 type Needs = { db: Db; clock: Clock; audit: Audit; join: JoinByInvitation }
 
 export const makeAnswerInvitation = ({ db, clock, audit, join }: Needs) => {
-  const find = async (from: Pick<Tx, 'row'>, token: string): Promise<InvitationRow & { org_name: string }> => {
-    const found = await from.row(findInvitationByToken, { tokenHash: sha256(token) })
-    if (!found) throw new Failure('NOT_FOUND')
-    return found
-  }
+  const find = (from: Pick<Tx, 'row'>, token: string): Promise<InvitationRow & { org_name: string }> =>
+    orNotFound(from.row(findInvitationByToken, { tokenHash: sha256(token) }))
 
   return {
     read: async (token: string) => {
@@ -58,8 +93,7 @@ export const makeAnswerInvitation = ({ db, clock, audit, join }: Needs) => {
         const invitee = await inviteeOf(tx, actor.userId)
         if (email !== invitee.email) throw new Failure('INVITATION_EMAIL_MISMATCH')
         if (expires_at <= clock.now()) throw new Failure('INVITATION_EXPIRED')
-        const ended = await tx.row(endInvitation, { orgId, id, tokenHash: sha256(token), at: clock.now() })
-        if (!ended) throw new Failure('NOT_FOUND')
+        await orNotFound(tx.row(endInvitation, { orgId, id, tokenHash: sha256(token), at: clock.now() }))
         const entry = { orgId, actor, action: 'member.invitation_revoked', resourceType: 'invitation' } as const
         await audit(tx, { ...entry, resourceId: id, metadata: { email, role, declined: true } })
         return { id }

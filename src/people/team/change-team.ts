@@ -1,6 +1,6 @@
 /** What changes of a team have in common: the lock of the org with a second look at the caller's role, and limits. */
 import type { UserActor } from '../../journal/audit/append.ts'
-import type { Tx } from '../../platform/db/pool.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import type { Bucket, Limiter } from '../../platform/limits/limiter.ts'
@@ -16,6 +16,14 @@ export const lockAsOwner = async (tx: Tx, orgId: string, actor: UserActor): Prom
   if (own?.role !== 'owner') throw new Failure('OWNER_ROLE_REQUIRED')
   return org as LockedOrg
 }
+
+/** A change of the org by one of its owners, in a transaction that holds the lock of the org. */
+export const asOwner = <T>(
+  db: Db,
+  orgId: string,
+  actor: UserActor,
+  change: (tx: Tx, org: LockedOrg) => Promise<T>,
+): Promise<T> => db.tx(async (tx) => change(tx, await lockAsOwner(tx, orgId, actor)))
 
 type SpendNeeds = { limiter: Limiter | undefined; clock: Clock }
 

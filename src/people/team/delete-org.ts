@@ -5,17 +5,23 @@
 
 import { revokeAllKeys } from '../../customers/keys/store.ts'
 import type { Actor, Audit, UserActor } from '../../journal/audit/append.ts'
+import type { DeleteLog } from '../../journal/audit/delete-log.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
-import { Failure, invalid } from '../../platform/ground/errors.ts'
-import { lockAsOwner } from './change-team.ts'
+import { invalid } from '../../platform/ground/errors.ts'
+import type { Log } from '../../platform/ground/log.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
+import { asOwner } from './change-team.ts'
 import {
   deleteAllInvitations,
   deleteAllMembers,
+  deleteOrgRow,
   markOrgDeleted,
   nextOwnOrg,
   oldestOwnedOrg,
+  orgsToPurge,
 } from './store/own-org-rows.ts'
+import { purgeEvents, purges } from './store/purge-rows.ts'
 import { type LockedOrg, leaveDefaultOrg } from './store/team-rows.ts'
 
 /** Ends what an org has under way in a module, such as scheduled messages, in the transaction of the deletion. */
@@ -28,7 +34,7 @@ export const makeCloseOrg =
   ({ clock, audit, endWork }: { clock: Clock; audit: Audit; endWork: EndOrgWork[] }): CloseOrg =>
   async (tx, actor, userId, { id: orgId, name, slug }) => {
     const at = clock.now()
-    if (!(await tx.row(markOrgDeleted, { orgId, at }))) throw new Failure('NOT_FOUND')
+    await orNotFound(tx.row(markOrgDeleted, { orgId, at }))
     await tx.change(revokeAllKeys, { orgId, at })
     for (const end of endWork) await end(tx, { orgId, at })
     await tx.change(deleteAllMembers, { orgId })
@@ -47,8 +53,7 @@ export type DeleteOrg = (orgId: string, actor: UserActor, confirm: string) => Pr
 export const makeDeleteOrg =
   ({ db, close, forget }: { db: Db; close: CloseOrg; forget: (orgId: string) => void }): DeleteOrg =>
   async (orgId, actor, confirm) => {
-    const nextOrgId = await db.tx(async (tx) => {
-      const org = await lockAsOwner(tx, orgId, actor)
+    const nextOrgId = await asOwner(db, orgId, actor, async (tx, org) => {
       if (confirm !== org.slug) {
         throw invalid(['confirm'], 'custom', `Enter the slug of the organisation: ${org.slug}`)
       }
@@ -58,3 +63,54 @@ export const makeDeleteOrg =
     forget(orgId)
     return { nextOrgId }
   }
+
+const page = 100
+const chunk = 5_000
+/** Longer than any request. Until then, requests that began before the deletion can still write rows. */
+const graceMs = 15 * 60_000
+
+/** Returns how many orgs are completely gone. */
+export type PurgeOrgs = () => Promise<number>
+
+type Needs = {
+  db: Db
+  clock: Clock
+  log: Log
+  /** Gives back what an org has at providers, such as numbers. Each may run again. */
+  release: ((orgId: string) => Promise<void>)[]
+  /** Links all waiting audit entries. */
+  linkAudit: () => Promise<number>
+  deleteLog: DeleteLog
+}
+
+export const makePurgeOrgs = ({ db, clock, log, release, linkAudit, deleteLog }: Needs): PurgeOrgs => {
+  const purgeRows = async (orgId: string): Promise<void> => {
+    await db.change(purgeEvents, { orgId })
+    for (const purge of Object.values(purges)) while ((await db.change(purge, { orgId, limit: chunk })) > 0);
+  }
+
+  const purgeOne = async (orgId: string, deletedAt: Date): Promise<boolean> => {
+    for (const give of release) await give(orgId)
+    await purgeRows(orgId)
+    if (clock.millis() - deletedAt.getTime() < graceMs) return false
+    await linkAudit()
+    if (!(await deleteLog(orgId))) return false
+    return (await db.change(deleteOrgRow, { orgId })) > 0
+  }
+
+  return async () => {
+    let gone = 0
+    for (let after = ''; ; ) {
+      const orgs = await db.rows(orgsToPurge, { afterOrgId: after, limit: page })
+      for (const { id, deleted_at } of orgs) {
+        after = id
+        const done = await purgeOne(id, deleted_at).catch((error: unknown) => {
+          log.error({ err: error, org_id: id }, 'org deletion failed')
+          return false
+        })
+        if (done) gone++
+      }
+      if (orgs.length < page) return gone
+    }
+  }
+}

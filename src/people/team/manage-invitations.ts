@@ -8,12 +8,13 @@ import type { Clock } from '../../platform/ground/clock.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
 import { dayMs, hourMs } from '../../platform/ground/units.ts'
 import type { Limiter } from '../../platform/limits/limiter.ts'
 import type { HandOverMail } from '../signin/hand-over-mail.ts'
 import { composeMail, type MailContent } from '../signin/mail-templates.ts'
 import { sweepAll } from '../signin/retention.ts'
-import { lockAsOwner, spend } from './change-team.ts'
+import { asOwner, spend } from './change-team.ts'
 import {
   deleteOldInvitations,
   findOpenInvitation,
@@ -84,8 +85,7 @@ export const makeManageInvitations = ({ db, clock, audit, limiter, mail }: Needs
     invite: async (orgId: string, actor: UserActor, { email, role, sso_exempt: ssoExempt }: NewInvitation) => {
       await assertNotMember(db, orgId, email)
       const { token, expiresAt } = await send(orgId, actor, email, role)
-      return db.tx(async (tx) => {
-        await lockAsOwner(tx, orgId, actor)
+      return asOwner(db, orgId, actor, async (tx) => {
         await assertNotMember(tx, orgId, email)
         const at = clock.now()
         const id = newId('invitation', at.getTime())
@@ -98,23 +98,18 @@ export const makeManageInvitations = ({ db, clock, audit, limiter, mail }: Needs
     },
 
     resend: async (orgId: string, actor: UserActor, id: string) => {
-      const open = await db.row(findOpenInvitation, { orgId, id })
-      if (!open) throw new Failure('NOT_FOUND')
+      const open = await orNotFound(db.row(findOpenInvitation, { orgId, id }))
       const { token, expiresAt } = await send(orgId, actor, open.email, open.role)
-      return db.tx(async (tx) => {
-        await lockAsOwner(tx, orgId, actor)
-        const row = await tx.row(renewInvitation, { orgId, id, tokenHash: sha256(token), expiresAt })
-        if (!row) throw new Failure('NOT_FOUND')
+      return asOwner(db, orgId, actor, async (tx) => {
+        const row = await orNotFound(tx.row(renewInvitation, { orgId, id, tokenHash: sha256(token), expiresAt }))
         await audit(tx, entry(row, actor, true))
         return row
       })
     },
 
     revoke: (orgId: string, actor: UserActor, id: string) =>
-      db.tx(async (tx) => {
-        await lockAsOwner(tx, orgId, actor)
-        const row = await tx.row(revokeInvitation, { orgId, id, at: clock.now() })
-        if (!row) throw new Failure('NOT_FOUND')
+      asOwner(db, orgId, actor, async (tx) => {
+        const row = await orNotFound(tx.row(revokeInvitation, { orgId, id, at: clock.now() }))
         const entry = { orgId, actor, action: 'member.invitation_revoked', resourceType: 'invitation' } as const
         await audit(tx, { ...entry, resourceId: id, metadata: { email: row.email, role: row.role } })
       }),

@@ -5,10 +5,11 @@ import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
 import { Failure } from '../../platform/ground/errors.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
 import { dayMs } from '../../platform/ground/units.ts'
 import type { Limiter } from '../../platform/limits/limiter.ts'
 import { createOwnedOrg } from '../signin/new-org.ts'
-import { lockAsOwner, spend } from './change-team.ts'
+import { asOwner, spend } from './change-team.ts'
 import type { CreateOwnOrg } from './shapes.ts'
 import {
   findOrgSettings,
@@ -46,11 +47,8 @@ const perDay = 10
 type Needs = { db: Db; clock: Clock; audit: Audit; limiter: Limiter | undefined; beginOrg: BeginOrg }
 
 export const makeManageOrgs = ({ db, clock, audit, limiter, beginOrg }: Needs) => {
-  const get = async (from: Pick<Db, 'row'>, orgId: string, userId: string): Promise<OwnOrgRow> => {
-    const org = await from.row(findOwnOrg, { orgId, userId })
-    if (!org) throw new Failure('NOT_FOUND')
-    return org
-  }
+  const get = (from: Pick<Db, 'row'>, orgId: string, userId: string): Promise<OwnOrgRow> =>
+    orNotFound(from.row(findOwnOrg, { orgId, userId }))
 
   return {
     list: (userId: string, page: PageAsked) => db.rows(listOwnOrgs, { userId, ...keysetOf(page) }),
@@ -79,10 +77,8 @@ export const makeManageOrgs = ({ db, clock, audit, limiter, beginOrg }: Needs) =
       actor: UserActor,
       patch: { name?: string | undefined; sms_quiet_hours?: boolean | undefined },
     ) =>
-      db.tx(async (tx) => {
-        await lockAsOwner(tx, orgId, actor)
-        const old = await tx.row(findOrgSettings, { orgId })
-        if (!old) throw new Failure('NOT_FOUND')
+      asOwner(db, orgId, actor, async (tx) => {
+        const old = await orNotFound(tx.row(findOrgSettings, { orgId }))
         const next = {
           name: patch.name ?? old.name,
           sms_quiet_hours: patch.sms_quiet_hours ?? old.sms_quiet_hours,

@@ -1,11 +1,12 @@
 /** The countries of text messages, as the owners of an org set them. */
 
-import { type ChangeSmsGeo, countriesOf, readCountries } from '../../customers/orgs/change-sms-geo.ts'
+import { type ChangeSmsGeo, countriesOf, readCountries } from '../../customers/orgs/sms-geo.ts'
 import { findOwnSmsGeo } from '../../customers/orgs/store.ts'
 import type { UserActor } from '../../journal/audit/append.ts'
 import type { Db } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'
-import { lockAsOwner } from './change-team.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
+import { asOwner } from './change-team.ts'
 
 export type OwnCountries = { countries: string[] | null; updatedAt: Date | null; updatedBy: string | null }
 
@@ -17,8 +18,7 @@ const known = (given: string[]): string[] => {
 
 export const makeOwnSmsGeo = ({ db, changeSmsGeo }: { db: Db; changeSmsGeo: ChangeSmsGeo }) => {
   const read = async (from: Pick<Db, 'row'>, orgId: string): Promise<OwnCountries> => {
-    const row = await from.row(findOwnSmsGeo, { orgId })
-    if (!row) throw new Failure('NOT_FOUND')
+    const row = await orNotFound(from.row(findOwnSmsGeo, { orgId }))
     return {
       countries: countriesOf(row.sms_geo),
       updatedAt: row.sms_geo_updated_at,
@@ -30,8 +30,7 @@ export const makeOwnSmsGeo = ({ db, changeSmsGeo }: { db: Db; changeSmsGeo: Chan
     /** Null allows every country, an empty list none. */
     change: async (orgId: string, actor: UserActor, given: string[] | null) => {
       const countries = given === null ? null : known(given)
-      return db.tx(async (tx) => {
-        await lockAsOwner(tx, orgId, actor)
+      return asOwner(db, orgId, actor, async (tx) => {
         await changeSmsGeo(tx, { orgId, actor, countries })
         return read(tx, orgId)
       })

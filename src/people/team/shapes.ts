@@ -87,19 +87,11 @@ export const OwnOrg = z.strictObject({
   created_at: instant,
 })
 
-export const ListedOrg = z.strictObject({
-  id: z.string(),
-  name: z.string(),
-  slug: z.string(),
-  role: z.string(),
-  active: z.boolean(),
-  default: z.boolean(),
-  created_at: instant,
-})
+const MemberOrg = z.strictObject({ id: z.string(), name: z.string(), slug: z.string(), role: z.string() })
 
-export const SwitchedOrg = z.strictObject({
-  active_org: z.strictObject({ id: z.string(), name: z.string(), slug: z.string(), role: z.string() }),
-})
+export const ListedOrg = MemberOrg.extend({ active: z.boolean(), default: z.boolean(), created_at: instant })
+
+export const SwitchedOrg = z.strictObject({ active_org: MemberOrg })
 
 export const DeletedOrg = z.strictObject({
   deleted: z.literal(true),

@@ -5,7 +5,8 @@ import type { Actor, Audit, UserActor } from '../../journal/audit/append.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { Failure } from '../../platform/ground/errors.ts'
-import { lockAsOwner } from './change-team.ts'
+import { orNotFound } from '../../platform/ground/or-not-found.ts'
+import { asOwner } from './change-team.ts'
 import { findRole, setRole } from './store/team-rows.ts'
 
 type NewOwner = { orgId: string; member: { id: string; userId: string } }
@@ -30,11 +31,9 @@ export type TransferOwnership = (orgId: string, actor: UserActor, userId: string
 export const makeTransferOwnership =
   ({ db, movePointer }: { db: Db; movePointer: MovePointer }): TransferOwnership =>
   (orgId, actor, userId) =>
-    db.tx(async (tx) => {
-      const org = await lockAsOwner(tx, orgId, actor)
+    asOwner(db, orgId, actor, async (tx, org) => {
       if (org.owner_user_id !== actor.userId) throw new Failure('NOT_PRIMARY_OWNER')
-      const target = await tx.row(findRole, { orgId, userId })
-      if (!target) throw new Failure('NOT_FOUND')
+      const target = await orNotFound(tx.row(findRole, { orgId, userId }))
       if (userId === actor.userId) return
       await movePointer(tx, actor, { orgId, member: { id: target.id, userId } }, 'transfer')
     })

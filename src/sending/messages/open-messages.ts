@@ -1,7 +1,7 @@
 /** Builds the module: the email channel, sending, reading, canceling, provider reports and retention. */
 import { findVerifiedMembers } from '../../customers/accounts/store/account-rows.ts'
 import type { SmsGeo } from '../../customers/orgs/sms-geo.ts'
-import { makeDefaultProject } from '../../customers/projects/default.ts'
+import { makeDefaultProject } from '../../customers/projects/manage.ts'
 import { makeExpiredReservations } from '../../customers/usage/expired-reservations.ts'
 import type { Usage } from '../../customers/usage/reserve.ts'
 import type { Audit } from '../../journal/audit/append.ts'

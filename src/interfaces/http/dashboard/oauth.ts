@@ -1,8 +1,7 @@
 /** /api/internal/oauth: the consent page of OAuth clients, and the grants of a person and of an org. */
 
 import type { Consent } from '../../../people/oauth/consent.ts'
-import type { EndGrants } from '../../../people/oauth/end-grants.ts'
-import type { ListGrants } from '../../../people/oauth/list-grants.ts'
+import type { EndGrants, ListGrants } from '../../../people/oauth/manage-grants.ts'
 import {
   ByGrant,
   ByRequest,

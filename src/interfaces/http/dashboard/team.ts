@@ -3,9 +3,8 @@
 import type { z } from 'zod'
 import { stepUpRequired } from '../../../customers/accounts/sso-enforcement.ts'
 import type { AnswerInvitation } from '../../../people/team/answer-invitation.ts'
-import type { LeaveTeam } from '../../../people/team/end-membership.ts'
 import type { ManageInvitations } from '../../../people/team/manage-invitations.ts'
-import type { ListTeam, ManageTeam } from '../../../people/team/manage-team.ts'
+import type { LeaveTeam, ListTeam, ManageTeam } from '../../../people/team/manage-team.ts'
 import {
   ById,
   ByToken,

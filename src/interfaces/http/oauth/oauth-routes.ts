@@ -7,8 +7,8 @@ import {
   RefusedRequestFault,
   UnknownClientFault,
 } from '../../../people/oauth/authorize.ts'
-import type { EndGrants } from '../../../people/oauth/end-grants.ts'
-import type { IssueTokens, TokenRequest, TokenSource } from '../../../people/oauth/issue-tokens.ts'
+import type { IssueTokens, TokenRequest } from '../../../people/oauth/issue-tokens.ts'
+import type { EndGrants, TokenSource } from '../../../people/oauth/manage-grants.ts'
 import { OAuthFault } from '../../../people/oauth/oauth-error.ts'
 import type { RegisterClient } from '../../../people/oauth/register-client.ts'
 import type { Clock } from '../../../platform/ground/clock.ts'

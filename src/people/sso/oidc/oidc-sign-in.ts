@@ -6,8 +6,14 @@ import { comparableAddress } from '../../../platform/ground/mailbox.ts'
 import type { GuardedAgent } from '../../../platform/outgoing/guarded.ts'
 import { normaliseName } from '../../../senders/domains/name.ts'
 import type { From } from '../../signin/complete-sign-in.ts'
-import { personClaims, plainHttp, saysVerified, secretAuth } from '../../signin/providers/open-id-connect.ts'
-import { type Checks, providerTimeout } from '../../signin/providers/sign-in-provider.ts'
+import {
+  discoverIssuer,
+  issuerSignInUrl,
+  personClaims,
+  saysVerified,
+  textClaim,
+} from '../../signin/providers/open-id-connect.ts'
+import type { Checks } from '../../signin/providers/sign-in-provider.ts'
 import type { EmailDomains } from '../email-domains.ts'
 import { secretContext } from '../manage-sso.ts'
 import { type SignInToOrg, SsoFault, type SsoPerson } from '../sign-in-to-org.ts'
@@ -21,8 +27,6 @@ const google = 'https://accounts.google.com'
 
 const keptMs = 600_000
 const maxKept = 500
-
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
 type Needs = {
   db: Db
@@ -42,18 +46,8 @@ const makeDiscover = ({ vault, agent }: Needs) => {
     const name = `${orgId} ${issuer} ${clientId} ${sealed}`
     const known = kept.get(name)
     if (known && performance.now() - known.at < keptMs) return known.config
-    const config = await client.discovery(
-      new URL(issuer),
-      clientId,
-      { [client.clockTolerance]: 60 },
-      secretAuth(vault.open(sealed, secretContext(orgId))),
-      {
-        // The signature of the ID token is checked, although it comes over TLS.
-        execute: [client.enableNonRepudiationChecks, ...plainHttp(issuer)],
-        timeout: providerTimeout,
-        [client.customFetch]: fetch,
-      },
-    )
+    const clientSecret = vault.open(sealed, secretContext(orgId))
+    const config = await discoverIssuer({ issuer, clientId, clientSecret }, { [client.customFetch]: fetch })
     kept.delete(name)
     if (kept.size >= maxKept) kept.delete(kept.keys().next().value as string)
     kept.set(name, { config, at: performance.now() })
@@ -66,23 +60,15 @@ const faultOf = (error: unknown): SsoFault => {
   if (error instanceof SsoFault) return error
   if (error instanceof client.AuthorizationResponseError) return new SsoFault('refused by the identity provider')
   const { code, name } = error as { code?: unknown; name?: unknown }
-  return new SsoFault(`issuer failed: ${textOf(code) ?? textOf(name) ?? 'unknown'}`)
+  return new SsoFault(`issuer failed: ${textClaim(code) ?? textClaim(name) ?? 'unknown'}`)
 }
 
 export const makeOidcSignIn = (needs: Needs) => {
   const { db, domains, signInToOrg } = needs
   const discover = makeDiscover(needs)
 
-  const exchange = async (connection: ConnectionRow, { url, checks }: OidcReturn): Promise<Record<string, unknown>> => {
-    const config = await discover(connection)
-    const tokens = await client.authorizationCodeGrant(config, url, {
-      expectedState: checks.state,
-      expectedNonce: checks.nonce,
-      pkceCodeVerifier: checks.verifier,
-      idTokenExpected: true,
-    })
-    return personClaims(config, tokens)
-  }
+  const exchange = async (connection: ConnectionRow, { url, checks }: OidcReturn): Promise<Record<string, unknown>> =>
+    personClaims(await discover(connection), url, checks)
 
   /**
    * `hd` names the Google Workspace that manages the account. A Workspace can have several domains, so it need not be the
@@ -90,34 +76,26 @@ export const makeOidcSignIn = (needs: Needs) => {
    */
   const isManaged = async (orgId: string, { iss, hd }: Record<string, unknown>): Promise<boolean> => {
     if (hd === undefined || hd === null) return iss !== google
-    const domain = normaliseName(textOf(hd) ?? '')
+    const domain = normaliseName(textClaim(hd) ?? '')
     return domain !== undefined && (await domains.verifiedDomains(orgId)).includes(domain)
   }
 
   /** An issuer that does not say whether the address is verified is believed: the org has proven the domain. */
   const personIn = async (orgId: string, claims: Record<string, unknown>): Promise<SsoPerson> => {
-    const given = textOf(claims.email)
+    const given = textClaim(claims.email)
     const email = given === undefined || given.includes('<') ? undefined : comparableAddress(given)
     if (email === undefined) throw new SsoFault('no address')
     const { email_verified: verified } = claims
     if (verified !== undefined && !saysVerified(verified)) throw new SsoFault('address not verified')
     if (!(await isManaged(orgId, claims))) throw new SsoFault('account outside the verified domains')
-    return { email, name: textOf(claims.name) ?? '' }
+    return { email, name: textClaim(claims.name) ?? '' }
   }
 
   return {
     /** Throws SsoFault if the issuer does not respond as it should. */
-    start: async (connection: ConnectionRow, redirectUri: string, { state, nonce, verifier }: Checks) => {
+    start: async (connection: ConnectionRow, redirectUri: string, checks: Checks) => {
       try {
-        const config = await discover(connection)
-        const url = client.buildAuthorizationUrl(config, {
-          redirect_uri: redirectUri,
-          scope: 'openid email profile',
-          state,
-          nonce,
-          code_challenge: await client.calculatePKCECodeChallenge(verifier),
-          code_challenge_method: 'S256',
-        })
+        const url = await issuerSignInUrl(await discover(connection), redirectUri, checks)
         if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new SsoFault('invalid address')
         return url
       } catch (error) {

@@ -1,22 +1,63 @@
-/** Ends grants: by the person, an owner of the org or the client, and when the person leaves the org or the service. */
+/** Lists grants, and ends them: by the person, an owner of the org or the client, and when the person leaves the org or the service. */
 import type { Actor, Audit, UserActor } from '../../journal/audit/append.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'
+import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { isId } from '../../platform/ground/ids.ts'
-import { auditEndedGrants, type GrantEnd } from './audit-grants.ts'
-import type { TokenSource } from './issue-tokens.ts'
 import {
   type EndedGrantRow,
   endGrantOfOrg,
   endGrantOfUser,
   endGrantsOfAccount,
   endGrantsOfMember,
+  listGrantsOfOrg,
+  listGrantsOfUser,
   revokeAccessToken,
   revokeByFamily,
 } from './store/grant-rows.ts'
 import { familyOf, isAccessShaped } from './token-secret.ts'
+
+/** Where the request came from, for the audit entry of a grant that it ends. */
+export type TokenSource = { ip: string | null; userAgent: string }
+
+/** Why a grant ended. */
+export type GrantEnd =
+  | 'user'
+  | 'owner'
+  | 'client'
+  | 'member_removed'
+  | 'member_left'
+  | 'password_changed'
+  | 'signed_out'
+  | 'account_deleted'
+  | 'replaced'
+  | 'code_reused'
+  | 'refresh_token_reused'
+
+export const auditEndedGrants = async (
+  audit: Audit,
+  tx: Tx,
+  actor: Actor,
+  reason: GrantEnd,
+  ended: readonly EndedGrantRow[],
+): Promise<void> => {
+  const entries = ended.map((grant) => ({
+    orgId: grant.org_id,
+    actor,
+    action: 'oauth.revoked' as const,
+    resourceType: 'oauth_grant',
+    resourceId: grant.id,
+    // A deleted person stays in no entry.
+    metadata: {
+      client_id: grant.client_id,
+      reason,
+      ...(reason !== 'account_deleted' && { user_id: grant.user_id }),
+    },
+  }))
+  await audit(tx, ...entries)
+}
 
 export const makeEndGrants = ({ db, clock, audit }: { db: Db; clock: Clock; audit: Audit }) => {
   const end = (
@@ -84,3 +125,12 @@ export const makeEndGrants = ({ db, clock, audit }: { db: Db; clock: Clock; audi
 }
 
 export type EndGrants = ReturnType<typeof makeEndGrants>
+
+export const makeListGrants = ({ db, clock }: { db: Db; clock: Clock }) => ({
+  /** With `onlyOrgId`, those in that org. */
+  ofUser: (of: { userId: string; onlyOrgId: string | null }, page: PageAsked) =>
+    db.rows(listGrantsOfUser, { ...of, at: clock.now(), ...keysetOf(page) }),
+  ofOrg: (orgId: string, page: PageAsked) => db.rows(listGrantsOfOrg, { orgId, at: clock.now(), ...keysetOf(page) }),
+})
+
+export type ListGrants = ReturnType<typeof makeListGrants>
