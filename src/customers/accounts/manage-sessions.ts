@@ -1,7 +1,7 @@
 /** The device list of a user, and the end of sessions on it. */
+
 import type { Actor } from '../../journal/audit/append.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { isId } from '../../platform/ground/ids.ts'
 import { deviceName } from './device-name.ts'
@@ -24,7 +24,7 @@ export type EndProgramAccess = (tx: Tx, actor: Actor, of: { userId: string; orgI
 /** Without the own factors of the person, a session knows and ends only sessions of the same identity provider. */
 const reachOf = ({ ssoOrgId, ownFactors }: Owner): string | null => (ownFactors ? null : ssoOrgId)
 
-type Needs = { db: Db; clock: Clock; recordPersonal: RecordPersonal; endPrograms: EndProgramAccess }
+type Needs = StoreNeeds & { recordPersonal: RecordPersonal; endPrograms: EndProgramAccess }
 
 export const makeManageSessions = ({ db, clock, recordPersonal, endPrograms }: Needs) => ({
   list: async (owner: Owner) => {

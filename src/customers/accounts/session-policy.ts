@@ -1,7 +1,6 @@
 /** How long sessions of an org's members may last and how many each may have. The strictest org of a user applies. */
-import type { Actor, Audit } from '../../journal/audit/append.ts'
-import type { Db, Runner } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { Actor, AuditedNeeds } from '../../journal/audit/append.ts'
+import type { Runner } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { endExcessSessions, findPolicy, findStrictestPolicy, type PolicyRow, setPolicy } from './store/session-rows.ts'
 
@@ -11,7 +10,7 @@ export type PolicyChange = { max_session_age_hours?: number | null; max_sessions
 
 const none: PolicyRow = { max_session_age_hours: null, max_sessions_per_user: null }
 
-export const makeSessionPolicies = ({ db, clock, audit }: { db: Db; clock: Clock; audit: Audit }) => {
+export const makeSessionPolicies = ({ db, clock, audit }: AuditedNeeds) => {
   const read = async (runner: Runner, orgId: string, userId: string): Promise<SessionPolicy> => {
     const own = (await runner.row(findPolicy, { orgId })) ?? none
     return { ...own, effective: (await runner.row(findStrictestPolicy, { userId })) ?? none }

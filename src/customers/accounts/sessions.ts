@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { makeBatcher } from '../../platform/db/batch.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'
 import type { Failure } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
@@ -86,7 +85,7 @@ const newToken = (): string => randomBytes(32).toString('base64url')
 
 type Lookup = { hash: Buffer; activeOrg: string | null }
 
-export const makeSessions = ({ db, clock, log }: { db: Db; clock: Clock; log: Log }) => {
+export const makeSessions = ({ db, clock, log }: StoreNeeds & { log: Log }) => {
   const lookup = makeBatcher<Lookup, SessionRow | undefined>({
     name: 'accounts.find_sessions',
     run: async (items) => {

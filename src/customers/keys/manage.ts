@@ -4,9 +4,8 @@
  */
 
 import type { Action } from '../../journal/audit/actions.ts'
-import type { Actor, Audit, AuditEntry } from '../../journal/audit/append.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { Actor, AuditEntry, AuditedNeeds } from '../../journal/audit/append.ts'
+import type { Tx } from '../../platform/db/pool.ts'
 import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
 import { Failure, type FieldError } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
@@ -50,10 +49,7 @@ export type KeyFilters = { tenantId: string | null; environment: Environment | n
 /** How long people see a key after it is revoked. */
 const revokedShownMs = 90 * dayMs
 
-type Needs = {
-  db: Db
-  clock: Clock
-  audit: Audit
+type Needs = AuditedNeeds & {
   /** Clears this process's cached callers of the org at once. Other processes are notified by the database. */
   forget: (orgId: string) => void
 }

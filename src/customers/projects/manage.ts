@@ -1,6 +1,5 @@
 import { foreignKeyViolation, uniqueViolation } from '../../platform/db/faults.ts'
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { Db, StoreNeeds } from '../../platform/db/pool.ts'
 import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
@@ -31,7 +30,7 @@ const blockers = [
   ['verifications', 'One-time codes still belong to this project.'],
 ] as const
 
-export const makeManageProjects = ({ db, clock }: { db: Db; clock: Clock }) => {
+export const makeManageProjects = ({ db, clock }: StoreNeeds) => {
   const get = (scope: Scope, id: string): Promise<ProjectRow> =>
     orNotFound(db.row(findProject, { orgId: scope.orgId, onlyId: scope.projectId, id }))
 

@@ -1,7 +1,6 @@
-import type { Actor, Audit } from '../../journal/audit/append.ts'
+import type { Actor, AuditedNeeds } from '../../journal/audit/append.ts'
 import { uniqueViolation } from '../../platform/db/faults.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { Tx } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
 import type { Scope } from '../../platform/ground/scope.ts'
@@ -13,7 +12,7 @@ import { countTenants, findTenantByRef, insertTenant, type TenantRow } from './s
 
 type NewTenant = { name: string; slug: string | undefined; externalRef: string | null }
 
-export const makeCreateTenants = ({ db, clock, audit }: { db: Db; clock: Clock; audit: Audit }) => {
+export const makeCreateTenants = ({ db, clock, audit }: AuditedNeeds) => {
   const insert = (tx: Tx, { orgId, environment }: Scope, tenant: NewTenant): Promise<TenantRow> => {
     const at = clock.now()
     const id = newId('tenant', at.getTime())

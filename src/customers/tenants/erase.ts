@@ -2,10 +2,9 @@
  * Erases a tenant in chunks. Each chunk commits its deletions and its counts together, so an interrupted erasure
  * continues where it stopped.
  */
-import type { Actor, Audit } from '../../journal/audit/append.ts'
+import type { Actor, AuditedNeeds } from '../../journal/audit/append.ts'
 import type { AppendEvents } from '../../journal/events/append-events.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { Tx } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { orNotFound } from '../../platform/ground/or-not-found.ts'
 import type { Scope } from '../../platform/ground/scope.ts'
@@ -38,14 +37,7 @@ const zeroCounts: Erasure = {
   inbound_deleted: 0,
 }
 
-type Needs = {
-  db: Db
-  clock: Clock
-  audit: Audit
-  appendEvents: AppendEvents
-  steps: ErasureStep[]
-  forget: (orgId: string) => void
-}
+type Needs = AuditedNeeds & { appendEvents: AppendEvents; steps: ErasureStep[]; forget: (orgId: string) => void }
 
 export const makeEraseTenant = ({ db, clock, audit, appendEvents, steps, forget }: Needs): EraseTenant => {
   const begin = async (orgId: string, id: string): Promise<TenantRow> => {

@@ -4,11 +4,10 @@
  */
 
 import type { Action } from '../../journal/audit/actions.ts'
-import type { Actor, Audit } from '../../journal/audit/append.ts'
+import type { Actor, AuditedNeeds } from '../../journal/audit/append.ts'
 import { uniqueViolation } from '../../platform/db/faults.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Tx } from '../../platform/db/pool.ts'
 import type { Statement } from '../../platform/db/statement.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
 import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
 import { type Code, Failure } from '../../platform/ground/errors.ts'
 import { orNotFound } from '../../platform/ground/or-not-found.ts'
@@ -83,13 +82,7 @@ const transitions: Record<'suspend' | 'unsuspend' | 'archive' | 'restore', Trans
 
 const isErased = (row: TenantRow): boolean => row.status === 'erased' || row.erasure !== null
 
-type Needs = {
-  db: Db
-  clock: Clock
-  audit: Audit
-  cancelScheduled: CancelScheduled[]
-  forget: (orgId: string) => void
-}
+type Needs = AuditedNeeds & { cancelScheduled: CancelScheduled[]; forget: (orgId: string) => void }
 
 export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget }: Needs) => {
   const entry = (row: TenantRow, actor: Actor, action: Action, metadata?: Record<string, unknown>) => ({

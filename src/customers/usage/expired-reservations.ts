@@ -1,6 +1,5 @@
 /** Settles the reservations and leases of processes that died before their messages had a final state. */
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { reservationLeaseMs } from './decide-reservations.ts'
 import { counterColumns, linesOfParts } from './lines.ts'
 import {
@@ -13,7 +12,7 @@ import {
   settleExpired,
 } from './store.ts'
 
-export const makeExpiredReservations = ({ db, clock }: { db: Db; clock: Clock }) => ({
+export const makeExpiredReservations = ({ db, clock }: StoreNeeds) => ({
   find: (limit: number) => db.rows(findExpired, { now: clock.now(), limit }),
   /** Reservations of a request that was interrupted, whether or not they have expired. */
   findOf: (orgId: string, ids: string[]) => db.rows(findReservations, { orgId, ids }),

@@ -3,9 +3,9 @@
  * for the next seconds in advance. It then draws the usage of a message from the lease without a statement, and the
  * usage is counted in the statement that records the message. See docs/decisions/0020.
  */
+
 import { retryOnOutage } from '../../platform/db/outage.ts'
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { newId } from '../../platform/ground/ids.ts'
 import type { Log } from '../../platform/ground/log.ts'
 import { reservationLeaseMs } from './decide-reservations.ts'
@@ -56,7 +56,7 @@ const addTo = (lease: Lease, lines: readonly Line[], sign: 1 | -1): void => {
 const isLow = ({ lines, left, messages, drawUntil }: Lease, now: number): boolean =>
   drawUntil - now < drawMs / 2 || lines.some(({ amount }, i) => (left[i] as number) * 4 < amount * messages)
 
-export const makeLeases = ({ db, clock, log }: { db: Db; clock: Clock; log: Log }) => {
+export const makeLeases = ({ db, clock, log }: StoreNeeds & { log: Log }) => {
   const leases = new Map<string, Lease>()
   const asking = new Map<string, Promise<void>>()
   const refusedUntil = new Map<string, number>()

@@ -2,10 +2,10 @@
  * Reserves usage before the provider is called. A reservation counts against every cap that applies to the send:
  * either all of them, or none if one cap would be exceeded.
  */
+
 import { makeStepBatcher } from '../../platform/db/batch.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { makeShortCache } from '../../platform/db/short-cache.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
 import { type Code, Failure } from '../../platform/ground/errors.ts'
 import type { Log } from '../../platform/ground/log.ts'
 import { andThen, type MaybePromise } from '../../platform/ground/maybe-promise.ts'
@@ -76,7 +76,7 @@ const failureFor = (code: Code, at: Date): Failure => {
 const kindOf = ({ orgId, tenantId, environment, keyId, channel, sandbox, warmup }: Spend): string | undefined =>
   sandbox || warmup ? undefined : `${orgId} ${tenantId} ${environment} ${keyId} ${channel}`
 
-export const makeUsage = ({ db, clock, log, trusted }: { db: Db; clock: Clock; log: Log; trusted: () => boolean }) => {
+export const makeUsage = ({ db, clock, log, trusted }: StoreNeeds & { log: Log; trusted: () => boolean }) => {
   const leases = makeLeases({ db, clock, log })
   const linesOfKind = makeLinesOfKind()
   const copies = makeShortCache<Allowance>({ trusted })

@@ -1,5 +1,5 @@
 import type { Given } from '../../platform/db/columns.ts'
-import type { Tx } from '../../platform/db/pool.ts'
+import type { StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { newId, timeOfId } from '../../platform/ground/ids.ts'
 import type { Log } from '../../platform/ground/log.ts'
@@ -47,6 +47,9 @@ export interface Audit {
   /** Must be called with the rows of such a statement after its commit. */
   committed(rows: readonly EntryFields[]): void
 }
+
+/** What an action needs that changes rows and records it. */
+export type AuditedNeeds = StoreNeeds & { audit: Audit }
 
 export type EntryFields = Omit<Given<EntryRow, keyof EntryRow>, 'ipAddress' | 'metadata'> & {
   ip: string | null

@@ -1,8 +1,7 @@
 /** What billing does in the background: subscriptions that run out, old events, and orgs that are deleted. */
 
 import { lockOrg } from '../../customers/orgs/store.ts'
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds } from '../../platform/db/pool.ts'
 import type { PaymentProvider } from '../../providers/payments/payment-provider.ts'
 import { sweepAll } from '../signin/retention.ts'
 import { closeSubscription, endSubscription, findDueToEnd, findPaying, sweepEvents } from './store/subscription-rows.ts'
@@ -12,7 +11,7 @@ const page = 100
 /** Far longer than a provider repeats an event. */
 const eventsKeptMs = 90 * 86_400_000
 
-type Needs = { db: Db; clock: Clock; settlePlan: SettlePlan }
+type Needs = StoreNeeds & { settlePlan: SettlePlan }
 
 /** Takes the plan away from orgs whose canceled or unpaid period is over. Returns how many subscriptions ended. */
 export const makeEndSubscriptions = ({ db, clock, settlePlan }: Needs) => {

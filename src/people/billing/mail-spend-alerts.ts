@@ -1,8 +1,7 @@
 /** Mails owners when the spend of the month reaches 80 and 100 percent of the cap. */
 
 import { usd } from '../../customers/usage/read.ts'
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import type { Log } from '../../platform/ground/log.ts'
 import type { HandOverMail } from '../signin/hand-over-mail.ts'
@@ -34,7 +33,7 @@ export const spendAlertContent = (baseUrl: string, row: AlertMailRow): MailConte
   ])
 }
 
-type Needs = { db: Db; clock: Clock; log: Log; mail: HandOverMail; baseUrl: () => string }
+type Needs = StoreNeeds & { log: Log; mail: HandOverMail; baseUrl: () => string }
 
 /** Returns how many mails were sent. */
 export const makeMailSpendAlerts = ({ db, clock, log, mail, baseUrl }: Needs) => {

@@ -2,9 +2,7 @@
 
 import { isHigherPlan, type Plan } from '../../customers/orgs/plans.ts'
 import { setSpendCap } from '../../customers/orgs/store.ts'
-import type { Audit, UserActor } from '../../journal/audit/append.ts'
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { AuditedNeeds, UserActor } from '../../journal/audit/append.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import type { Log } from '../../platform/ground/log.ts'
 import { orNotFound } from '../../platform/ground/or-not-found.ts'
@@ -17,11 +15,8 @@ const microsPerCent = 10_000
 const toMicros = (usd: number): number => Math.round(usd * 100) * microsPerCent
 const toUsd = (micros: number | null): number | null => (micros === null ? null : micros / microsPerCent / 100)
 
-type Needs = {
-  db: Db
-  clock: Clock
+type Needs = AuditedNeeds & {
   log: Log
-  audit: Audit
   /** Undefined when this installation takes no payments. */
   provider: PaymentProvider | undefined
   contact: string

@@ -2,15 +2,14 @@
 
 import type { Plan } from '../../customers/orgs/plans.ts'
 import { findOrg } from '../../customers/orgs/store.ts'
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { newId } from '../../platform/ground/ids.ts'
 import type { LocalPayments, PlayedEvent } from '../../providers/payments/local-payments.ts'
 import type { PaidPlan } from '../../providers/payments/payment-provider.ts'
 import { findPaying, type PayingRow } from './store/subscription-rows.ts'
 import type { TakeCallback } from './take-callback.ts'
 
-type Needs = { db: Db; clock: Clock; provider: LocalPayments; takeCallback: TakeCallback }
+type Needs = StoreNeeds & { provider: LocalPayments; takeCallback: TakeCallback }
 
 export const makePlayPayments = ({ db, clock, provider, takeCallback }: Needs) => {
   const call = async (event: PlayedEvent): Promise<void> => {

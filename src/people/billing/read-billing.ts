@@ -2,8 +2,7 @@ import type { z } from 'zod'
 import { monthOf } from '../../customers/usage/periods.ts'
 import { resourceLimit } from '../../customers/usage/plan-limits.ts'
 import type { ReadUsage } from '../../customers/usage/read.ts'
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { isoOrNull } from '../../platform/ground/instant.ts'
 import type { Billing } from './shapes.ts'
@@ -21,7 +20,7 @@ const statusOf = ({ status, ends_at }: BillingRow): BillingPage['status'] => {
 }
 
 export const makeReadBilling =
-  ({ db, clock, readUsage, provider }: { db: Db; clock: Clock; readUsage: ReadUsage; provider: string }): ReadBilling =>
+  ({ db, clock, readUsage, provider }: StoreNeeds & { readUsage: ReadUsage; provider: string }): ReadBilling =>
   async (orgId) => {
     const period = monthOf(clock.now())
     const [row, usage] = await Promise.all([

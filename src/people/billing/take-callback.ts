@@ -3,8 +3,7 @@
 import type { ChangePlan } from '../../customers/orgs/change-plan.ts'
 import { isHigherPlan, type Plan } from '../../customers/orgs/plans.ts'
 import { findOrg, lockOrg } from '../../customers/orgs/store.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { isId } from '../../platform/ground/ids.ts'
 import type { Log } from '../../platform/ground/log.ts'
 import type { Card, PaidPlan, PaymentEvent, PaymentProvider } from '../../providers/payments/payment-provider.ts'
@@ -53,7 +52,7 @@ export type TakeCallback = (body: Buffer, signature: string | undefined) => Prom
 
 type SubscriptionEvent = Extract<PaymentEvent, { kind: 'subscription' }>
 
-type Needs = { db: Db; clock: Clock; log: Log; provider: PaymentProvider; settlePlan: SettlePlan }
+type Needs = StoreNeeds & { log: Log; provider: PaymentProvider; settlePlan: SettlePlan }
 
 /** Stores the event, the state of the subscription, the plan and the audit entry in one transaction. */
 const makeApply =

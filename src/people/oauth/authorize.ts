@@ -1,8 +1,8 @@
 /** Checks a client's request for authorization, and keeps it until the person decides. */
+
 import { randomBytes } from 'node:crypto'
 import type { ScopeName } from '../../customers/keys/scopes.ts'
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { isId } from '../../platform/ground/ids.ts'
 import { grantableScopes, readScopes } from './grantable.ts'
 import { OAuthFault } from './oauth-error.ts'
@@ -84,7 +84,7 @@ export const checkResources = (baseUrl: string, resources: readonly string[]): v
   if (!known) throw new OAuthFault('invalid_target', 'The resource is not served here.')
 }
 
-export const makeAuthorize = ({ db, clock, baseUrl }: { db: Db; clock: Clock; baseUrl: () => string }) => {
+export const makeAuthorize = ({ db, clock, baseUrl }: StoreNeeds & { baseUrl: () => string }) => {
   const findReturn = async (given: GivenParameters): Promise<{ client: ClientRow; redirectUri: string }> => {
     const [clientId, ...otherClients] = given.client_id ?? []
     const [redirectUri, ...otherUris] = given.redirect_uri ?? []

@@ -1,9 +1,9 @@
 /** The decision of a person about a client's request. */
+
 import { assertOpenTo } from '../../customers/accounts/sso-enforcement.ts'
 import type { ScopeName } from '../../customers/keys/scopes.ts'
-import type { Audit, UserActor } from '../../journal/audit/append.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { AuditedNeeds, UserActor } from '../../journal/audit/append.ts'
+import type { Tx } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { isId, newId } from '../../platform/ground/ids.ts'
 import { orNotFound } from '../../platform/ground/or-not-found.ts'
@@ -31,7 +31,7 @@ const maxGrants = 20
 /** More than a person can choose from. */
 const maxOrgs = 500
 
-type Needs = { db: Db; clock: Clock; audit: Audit; baseUrl: () => string; refusal: Authorize['refusal'] }
+type Needs = AuditedNeeds & { baseUrl: () => string; refusal: Authorize['refusal'] }
 type Allowed = Extract<ConsentBody, { decision: 'allow' }>
 
 /** The page offers only what was asked for and can be granted. Anything else was not chosen on the page. */

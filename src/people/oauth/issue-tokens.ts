@@ -1,7 +1,6 @@
 /** The token endpoint: codes and refresh tokens become new tokens, each of them once. */
-import type { Actor, Audit } from '../../journal/audit/append.ts'
+import type { Actor, AuditedNeeds } from '../../journal/audit/append.ts'
 import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'
 import { isId } from '../../platform/ground/ids.ts'
 import { readScopes } from './grantable.ts'
@@ -49,10 +48,7 @@ const shown = (access: string, refresh: string, { scopes, expires_at }: IssuedRo
   scope: scopes.join(' '),
 })
 
-type Needs = {
-  db: Db
-  clock: Clock
-  audit: Audit
+type Needs = AuditedNeeds & {
   /** Days after which a grant ends, however often its refresh token was used. */
   maxDays: number
 }

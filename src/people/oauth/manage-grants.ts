@@ -1,7 +1,7 @@
 /** Lists grants, and ends them: by the person, an owner of the org or the client, and when the person leaves the org or the service. */
-import type { Actor, Audit, UserActor } from '../../journal/audit/append.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+
+import type { Actor, Audit, AuditedNeeds, UserActor } from '../../journal/audit/append.ts'
+import type { StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'
 import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
 import { Failure } from '../../platform/ground/errors.ts'
@@ -59,7 +59,7 @@ export const auditEndedGrants = async (
   await audit(tx, ...entries)
 }
 
-export const makeEndGrants = ({ db, clock, audit }: { db: Db; clock: Clock; audit: Audit }) => {
+export const makeEndGrants = ({ db, clock, audit }: AuditedNeeds) => {
   const end = (
     actor: UserActor,
     reason: GrantEnd,
@@ -126,7 +126,7 @@ export const makeEndGrants = ({ db, clock, audit }: { db: Db; clock: Clock; audi
 
 export type EndGrants = ReturnType<typeof makeEndGrants>
 
-export const makeListGrants = ({ db, clock }: { db: Db; clock: Clock }) => ({
+export const makeListGrants = ({ db, clock }: StoreNeeds) => ({
   /** With `onlyOrgId`, those in that org. */
   ofUser: (of: { userId: string; onlyOrgId: string | null }, page: PageAsked) =>
     db.rows(listGrantsOfUser, { ...of, at: clock.now(), ...keysetOf(page) }),

@@ -1,7 +1,7 @@
 /** Dynamic registration of public clients (RFC 7591). Anyone may register, so everything about it is bounded. */
+
 import { z } from 'zod'
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { sha256Hex } from '../../platform/ground/crypto.ts'
 import { newId } from '../../platform/ground/ids.ts'
 import { countedNetworks } from '../../platform/ground/ip-address.ts'
@@ -54,9 +54,7 @@ const read = (metadata: unknown): { name: string; redirectUris: string[] } => {
   return { name: client_name || 'Unnamed client', redirectUris: [...new Set(given)] }
 }
 
-type Needs = { db: Db; clock: Clock; limiter: Limiter | undefined }
-
-export const makeRegisterClient = ({ db, clock, limiter }: Needs) => {
+export const makeRegisterClient = ({ db, clock, limiter }: StoreNeeds & { limiter: Limiter | undefined }) => {
   const countRegistration = async (address: string | null): Promise<void> => {
     const limit = { limit: perHour, windowMs: hourMs }
     const buckets = bucketsPerAddress(address, limit, (network) => `{oauth}:register:${network}`)

@@ -1,5 +1,4 @@
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { dayMs } from '../../platform/ground/units.ts'
 import { sweepClients } from './store/client-rows.ts'
 import { sweepAccessTokens, sweepGrants } from './store/grant-rows.ts'
@@ -7,7 +6,7 @@ import { sweepRequests } from './store/request-rows.ts'
 
 /** Deletes expired requests, grants and tokens, and clients that nobody uses. Returns how many rows. */
 export const makeSweepOAuth =
-  ({ db, clock }: { db: Db; clock: Clock }) =>
+  ({ db, clock }: StoreNeeds) =>
   async (): Promise<number> => {
     const at = clock.now()
     const before = (days: number): Date => new Date(at.getTime() - days * dayMs)

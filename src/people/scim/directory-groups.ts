@@ -1,6 +1,5 @@
 /** Groups of the directory. Their members get the roles that the mapping gives. */
-import type { Db, Runner, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { Db, Runner, StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { isId, newId } from '../../platform/ground/ids.ts'
 import { lockTeam } from '../team/store/team-rows.ts'
 import { type DirectoryChange, type GroupMapping, keyOf } from './group-mapping.ts'
@@ -64,7 +63,7 @@ const stateOf = (group: DirectoryGroup): GroupState => ({
   members: idsOf(group),
 })
 
-export const makeDirectoryGroups = ({ db, clock, mapping }: { db: Db; clock: Clock; mapping: GroupMapping }) => {
+export const makeDirectoryGroups = ({ db, clock, mapping }: StoreNeeds & { mapping: GroupMapping }) => {
   const whole = { members: true }
 
   /** Adds people to a group, and returns the ids of their accounts. */

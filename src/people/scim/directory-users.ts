@@ -1,6 +1,5 @@
 /** People of the directory. A person is active while they are a member. */
-import type { Db, Runner, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { Runner, StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { sha256Hex } from '../../platform/ground/crypto.ts'
 import { isId, newId } from '../../platform/ground/ids.ts'
 import { findAccountByEmail } from '../signin/store/user-rows.ts'
@@ -52,13 +51,7 @@ const findIn = async (runner: Runner, orgId: string, id: string): Promise<Direct
   return (await withGroups(runner, orgId, [row]))[0] as DirectoryUser
 }
 
-type Needs = {
-  db: Db
-  clock: Clock
-  accounts: DirectoryAccounts
-  mapping: GroupMapping
-  endMembership: EndMembership
-}
+type Needs = StoreNeeds & { accounts: DirectoryAccounts; mapping: GroupMapping; endMembership: EndMembership }
 
 export const makeDirectoryUsers = (needs: Needs) => {
   const { db, clock, accounts, mapping, endMembership } = needs

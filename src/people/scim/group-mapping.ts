@@ -1,7 +1,6 @@
 /** Which role each group of the directory gives. No group gives the role of an owner. */
-import type { Actor, Audit, UserActor } from '../../journal/audit/append.ts'
-import type { Db, Runner, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { Actor, AuditedNeeds, UserActor } from '../../journal/audit/append.ts'
+import type { Runner, Tx } from '../../platform/db/pool.ts'
 import { Failure, invalid } from '../../platform/ground/errors.ts'
 import { asOwner } from '../team/change-team.ts'
 import {
@@ -77,7 +76,7 @@ const checked = (given: GivenMapping): Partial<Mapping> => {
   return given as Partial<Mapping>
 }
 
-export const makeGroupMapping = ({ db, clock, audit }: { db: Db; clock: Clock; audit: Audit }) => {
+export const makeGroupMapping = ({ db, clock, audit }: AuditedNeeds) => {
   const applyRoles = async (tx: Tx, { orgId, actor }: DirectoryChange, userIds: string[] | null) => {
     if (userIds?.length === 0) return
     const changed = await tx.rows(applyMappedRoles, { ...(await mappingFor(tx, orgId)), userIds })

@@ -1,8 +1,6 @@
 /** Tokens of the directory. A token is shown once and stored as a hash. */
 
-import type { Audit, UserActor } from '../../journal/audit/append.ts'
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { AuditedNeeds, UserActor } from '../../journal/audit/append.ts'
 import { randomBase62, sha256 } from '../../platform/ground/crypto.ts'
 import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
 import { Failure } from '../../platform/ground/errors.ts'
@@ -25,7 +23,7 @@ const tokenShape = /^scim_[0-9A-Za-z]{43}$/
 
 export type DirectoryCaller = { orgId: string; tokenId: string }
 
-export const makeManageScimTokens = ({ db, clock, audit }: { db: Db; clock: Clock; audit: Audit }) => ({
+export const makeManageScimTokens = ({ db, clock, audit }: AuditedNeeds) => ({
   list: (orgId: string, page: PageAsked) => db.rows(listScimTokens, { orgId, ...keysetOf(page) }),
 
   create: (orgId: string, actor: UserActor, { name, expiresInDays }: { name: string; expiresInDays: number | null }) =>

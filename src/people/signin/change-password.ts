@@ -1,4 +1,5 @@
 /** Forgotten, reset and changed passwords. */
+
 import type { EndProgramAccess } from '../../customers/accounts/manage-sessions.ts'
 import type { Passwords } from '../../customers/accounts/passwords.ts'
 import type { RecordPersonal } from '../../customers/accounts/personal-audit.ts'
@@ -8,8 +9,7 @@ import {
   keepSession,
   raiseSessionVersion,
 } from '../../customers/accounts/store/session-rows.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import type { Background } from './background.ts'
@@ -28,9 +28,7 @@ import { bucketOf, type Throttle } from './throttle.ts'
 
 const linkMinutes = 60
 
-type Needs = {
-  db: Db
-  clock: Clock
+type Needs = StoreNeeds & {
   passwords: Passwords
   provePassword: Pick<ProvePassword, 'inSession'>
   devices: Pick<KnownDevices, 'remember'>

@@ -1,7 +1,7 @@
 /** A link that signs in the owner of the first org once. The first start outside production prints it. */
+
 import { ssoRequired } from '../../customers/accounts/sso-enforcement.ts'
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { writeSetting } from '../../platform/settings/store.ts'
@@ -12,7 +12,7 @@ import { findAccountByEmail, lockAccount } from './store/user-rows.ts'
 
 const linkMinutes = 60
 
-type Needs = { db: Db; clock: Clock; completeSignIn: CompleteSignIn; production: boolean }
+type Needs = StoreNeeds & { completeSignIn: CompleteSignIn; production: boolean }
 
 export const makeFirstSignIn = ({ db, clock, completeSignIn, production }: Needs) => ({
   /** The path of a new link for this account. A former link stops to work. */

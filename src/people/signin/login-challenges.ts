@@ -2,8 +2,7 @@
  * What follows a right password: the mailed code, then the second factor of an account that has one. A challenge opens a
  * session, or steps up the one session that it was begun in.
  */
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { sameBytes } from '../../platform/ground/crypto.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { isId, newId } from '../../platform/ground/ids.ts'
@@ -41,9 +40,7 @@ type Begun = { email: string; password: string; redirectTo: string; sessionId: s
 /** What happens once everything is proven, in the transaction that ends the challenge. */
 export type AfterProof<T> = (tx: Tx, account: AccountRow, challenge: ChallengeRow) => Promise<T>
 
-type Needs = {
-  db: Db
-  clock: Clock
+type Needs = StoreNeeds & {
   provePassword: Pick<ProvePassword, 'atSignIn'>
   codes: Codes
   throttle: Throttle

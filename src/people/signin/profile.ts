@@ -1,8 +1,8 @@
 /** Who is signed in, and what they can change about themselves. */
+
 import { roles } from '../../customers/accounts/sessions.ts'
 import { assertOpenTo } from '../../customers/accounts/sso-enforcement.ts'
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { type AccountRow, changeProfile, findAccount, listMemberships } from './store/user-rows.ts'
 
@@ -10,7 +10,7 @@ type OwnSession = { userId: string; sessionId: string }
 
 const known: readonly string[] = roles
 
-export const makeProfiles = ({ db, clock }: { db: Db; clock: Clock }) => {
+export const makeProfiles = ({ db, clock }: StoreNeeds) => {
   const read = async (userId: string): Promise<AccountRow> => {
     const account = await db.row(findAccount, { userId })
     if (!account) throw new Failure('UNAUTHORIZED')

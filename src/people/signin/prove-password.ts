@@ -3,9 +3,9 @@
  * account from all addresses together. Strangers who guess cannot keep the owner out: browsers that are known to the
  * account and signed-in sessions have counts of their own.
  */
+
 import type { Passwords } from '../../customers/accounts/passwords.ts'
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { hourMs } from '../../platform/ground/units.ts'
 import type { From } from './complete-sign-in.ts'
@@ -17,9 +17,7 @@ import { guessSubject, type UnlockSignIn } from './unlock-sign-in.ts'
 
 const perHour = 50
 
-type Needs = {
-  db: Db
-  clock: Clock
+type Needs = StoreNeeds & {
   passwords: Passwords
   throttle: Throttle
   devices: KnownDevices

@@ -1,7 +1,7 @@
 /** Signs in the person whom a provider has proven: finds, takes over or makes the account of their address. */
+
 import type { SsoRequired } from '../../customers/accounts/sso-enforcement.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { newId } from '../../platform/ground/ids.ts'
 import { comparableAddress } from '../../platform/ground/mailbox.ts'
 import { actorFrom, type CompleteSignIn, type SignInDetails } from './complete-sign-in.ts'
@@ -18,9 +18,7 @@ export type ProviderSignIn = (
   details: SignInDetails & { redirectTo: string },
 ) => Promise<Completed | FactorRequired | SsoRequired | undefined>
 
-type Needs = {
-  db: Db
-  clock: Clock
+type Needs = StoreNeeds & {
   confirmEmail: ConfirmEmail
   takeOver: TakeOverAccount
   completeSignIn: CompleteSignIn

@@ -1,8 +1,7 @@
 import { type Sweep, sweepSessions } from '../../customers/accounts/store/session-rows.ts'
 import { inChunks } from '../../platform/db/in-chunks.ts'
-import type { Db } from '../../platform/db/pool.ts'
+import type { Db, StoreNeeds } from '../../platform/db/pool.ts'
 import type { Statement } from '../../platform/db/statement.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
 import { dayMs } from '../../platform/ground/units.ts'
 import { sweepAttempts } from './store/attempt-rows.ts'
 import { sweepChallenges } from './store/challenge-rows.ts'
@@ -18,7 +17,7 @@ export const sweepAll = (db: Db, sweep: Statement<Sweep, never>, before: Date): 
 
 /** Deletes sessions, codes, challenges and reset links that expired 30 days ago. Returns how many. */
 export const makeSweepSignIn =
-  ({ db, clock }: { db: Db; clock: Clock }) =>
+  ({ db, clock }: StoreNeeds) =>
   async (): Promise<number> => {
     const before = new Date(clock.millis() - keptDays * dayMs)
     let swept = 0

@@ -1,8 +1,8 @@
 /** The second factor of an account: set-up, backup codes, and the check of a code. */
+
 import type { RecordPersonal } from '../../customers/accounts/personal-audit.ts'
 import type { Actor } from '../../journal/audit/append.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import type { Vault } from '../../platform/ground/crypto.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { actorFrom, type From } from './complete-sign-in.ts'
@@ -25,9 +25,7 @@ import { newTotpSecret, totpSetup, totpStep } from './totp.ts'
 export type FactorProof = { code?: string | undefined; backupCode?: string | undefined }
 export type Owner = { userId: string; orgId: string | null }
 
-type Needs = {
-  db: Db
-  clock: Clock
+type Needs = StoreNeeds & {
   vault: Vault
   codes: Codes
   provePassword: Pick<ProvePassword, 'inSession'>

@@ -1,7 +1,7 @@
 /** Registration, and the verification of the address with the mailed code. */
+
 import type { Passwords } from '../../customers/accounts/passwords.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { Db, StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { sameBytes, sha256 } from '../../platform/ground/crypto.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
@@ -36,9 +36,7 @@ export type Registration = {
 
 export type EmailCode = { email: string; code: string; pending: string | undefined; activeOrg: string | undefined }
 
-type Needs = {
-  db: Db
-  clock: Clock
+type Needs = StoreNeeds & {
   log: Log
   passwords: Passwords
   codes: Codes

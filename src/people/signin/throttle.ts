@@ -1,6 +1,5 @@
 /** The limits of sign-in. Those against guessing hold even while the store of the rate limiter is unreachable. */
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { sha256Hex } from '../../platform/ground/crypto.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
@@ -53,7 +52,7 @@ const failureBuckets = ({ email, ip }: Attempted): Bucket[] => {
   return [...addressBuckets('failures', ip, 20, 15 * minuteMs, email), ...perAddress]
 }
 
-export const makeThrottle = ({ db, clock, limiter }: { db: Db; clock: Clock; limiter: Limiter | undefined }) => {
+export const makeThrottle = ({ db, clock, limiter }: StoreNeeds & { limiter: Limiter | undefined }) => {
   const underWay = new Map<string, number>()
   const move = (buckets: Bucket[], by: 1 | -1): void => {
     for (const { name } of buckets) {

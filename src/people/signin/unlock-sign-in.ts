@@ -1,6 +1,5 @@
 /** The mailed link that lets the owner of an account sign in while others guess its password. */
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { sha256, sha256Hex } from '../../platform/ground/crypto.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { hourMs } from '../../platform/ground/units.ts'
@@ -25,9 +24,7 @@ export const guessSubject = (subject: Subject): string => {
 /** Longer than the time between two mails, so that the owner always has a link that works. */
 const linkMs = 2 * hourMs
 
-type Needs = {
-  db: Db
-  clock: Clock
+type Needs = StoreNeeds & {
   mail: HandOverMail
   background: Background
   devices: KnownDevices

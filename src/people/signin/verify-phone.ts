@@ -1,7 +1,7 @@
 /** Verifies the phone number of a signed-in user with a code in a text message. */
+
 import type { RecordPersonal } from '../../customers/accounts/personal-audit.ts'
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { sameBytes } from '../../platform/ground/crypto.ts'
 import { Failure, invalid } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
@@ -20,9 +20,7 @@ import { bucketOf, type Throttle, tooManyAttempts, tooManyRequests } from './thr
 
 const codeMinutes = 10
 
-type Needs = {
-  db: Db
-  clock: Clock
+type Needs = StoreNeeds & {
   log: Log
   codes: Codes
   throttle: Throttle

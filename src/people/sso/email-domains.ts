@@ -4,9 +4,8 @@
  */
 
 import { Resolver } from 'node:dns/promises'
-import type { Audit, UserActor } from '../../journal/audit/append.ts'
-import { assertNotInTransaction, type Db, type Runner, type Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { AuditedNeeds, UserActor } from '../../journal/audit/append.ts'
+import { assertNotInTransaction, type Runner, type Tx } from '../../platform/db/pool.ts'
 import { randomBase62 } from '../../platform/ground/crypto.ts'
 import { Failure, invalid } from '../../platform/ground/errors.ts'
 import { domainPart } from '../../platform/ground/mailbox.ts'
@@ -67,9 +66,7 @@ const domainNamed = (text: string): string => {
   return domain
 }
 
-type Needs = { db: Db; clock: Clock; audit: Audit; lookUpTxt: LookUpTxt }
-
-export const makeEmailDomains = ({ db, clock, audit, lookUpTxt }: Needs) => {
+export const makeEmailDomains = ({ db, clock, audit, lookUpTxt }: AuditedNeeds & { lookUpTxt: LookUpTxt }) => {
   const record = (tx: Tx, orgId: string, actor: UserActor, metadata: Record<string, string>): Promise<void> =>
     audit(tx, { orgId, actor, action: 'org.sso_updated', resourceType: 'sso', resourceId: orgId, metadata })
 

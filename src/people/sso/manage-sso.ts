@@ -1,8 +1,8 @@
 /** The settings of single sign-on of an org. */
+
 import { countOutsideDomains, endSessionsOutsideSso } from '../../customers/accounts/store/enforcement-rows.ts'
-import type { Audit, UserActor } from '../../journal/audit/append.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { AuditedNeeds, UserActor } from '../../journal/audit/append.ts'
+import type { Tx } from '../../platform/db/pool.ts'
 import { randomBase62, type Vault } from '../../platform/ground/crypto.ts'
 import { Failure, invalid } from '../../platform/ground/errors.ts'
 import { orNotFound } from '../../platform/ground/or-not-found.ts'
@@ -107,9 +107,7 @@ type Compared = Pick<ConnectionRow, (typeof comparedFields)[number]>
 const changedFields = (next: Compared, former: ConnectionRow | undefined): string[] =>
   comparedFields.filter((field) => JSON.stringify(next[field]) !== JSON.stringify(former?.[field]))
 
-type Needs = { db: Db; clock: Clock; audit: Audit; vault: Vault; agent: GuardedAgent; allowInsecure: boolean }
-
-export const makeManageSso = (needs: Needs) => {
+export const makeManageSso = (needs: AuditedNeeds & { vault: Vault; agent: GuardedAgent; allowInsecure: boolean }) => {
   const { db, clock, audit, vault } = needs
 
   const read = async (runner: Pick<Tx, 'row' | 'rows'>, orgId: string): Promise<SsoSettings> => {

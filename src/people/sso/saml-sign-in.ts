@@ -1,6 +1,5 @@
 /** Sign-in with SAML: the request to the identity provider of an org, and its response. */
-import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'
 import type { From } from '../signin/complete-sign-in.ts'
 import { sweepAll } from '../signin/retention.ts'
@@ -24,9 +23,7 @@ export type SamlReturn = {
   from: From
 }
 
-type Needs = {
-  db: Db
-  clock: Clock
+type Needs = StoreNeeds & {
   baseUrl: () => string
   key: () => Promise<SamlKey>
   verifier: Pick<ResponseVerifier, 'verify'>
@@ -87,6 +84,6 @@ export type SamlSignIn = ReturnType<typeof makeSamlSignIn>
 
 /** Deletes the ids of requests and assertions that have expired. Returns how many. */
 export const makeSweepSso =
-  ({ db, clock }: { db: Db; clock: Clock }): (() => Promise<number>) =>
+  ({ db, clock }: StoreNeeds): (() => Promise<number>) =>
   () =>
     sweepAll(db, sweepUsedIds, clock.now())

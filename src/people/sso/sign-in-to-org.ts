@@ -1,8 +1,8 @@
 /** Signs in the person whom the identity provider of an org has proven, and makes them a member where that is allowed. */
+
 import type { SsoRequired } from '../../customers/accounts/sso-enforcement.ts'
-import type { Audit } from '../../journal/audit/append.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
+import type { AuditedNeeds } from '../../journal/audit/append.ts'
+import type { Tx } from '../../platform/db/pool.ts'
 import { newId } from '../../platform/ground/ids.ts'
 import { actorFrom, type CompleteSignIn, type From, type SignedIn } from '../signin/complete-sign-in.ts'
 import type { TakeOverAccount } from '../signin/confirm-email.ts'
@@ -24,7 +24,7 @@ export type SignInToOrg = (
   details: { method: string; from: From },
 ) => Promise<SignedIn | SsoRequired>
 
-type Needs = { db: Db; clock: Clock; audit: Audit; takeOver: TakeOverAccount; completeSignIn: CompleteSignIn }
+type Needs = AuditedNeeds & { takeOver: TakeOverAccount; completeSignIn: CompleteSignIn }
 
 export const makeSignInToOrg = (needs: Needs): SignInToOrg => {
   const { db, clock, audit, takeOver, completeSignIn } = needs

@@ -1,8 +1,9 @@
 /** What an invited person does with the link in the mail: look at it, accept it or decline it. */
+
 import { assertOpenTo } from '../../customers/accounts/sso-enforcement.ts'
 import { endExcessSessions } from '../../customers/accounts/store/session-rows.ts'
-import type { Actor, Audit, UserActor } from '../../journal/audit/append.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Actor, Audit, AuditedNeeds, UserActor } from '../../journal/audit/append.ts'
+import type { Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'
 import { Failure } from '../../platform/ground/errors.ts'
@@ -64,9 +65,7 @@ const inviteeOf = async (tx: Tx, userId: string): Promise<Invitee> => {
   return { userId, email: user.email }
 }
 
-type Needs = { db: Db; clock: Clock; audit: Audit; join: JoinByInvitation }
-
-export const makeAnswerInvitation = ({ db, clock, audit, join }: Needs) => {
+export const makeAnswerInvitation = ({ db, clock, audit, join }: AuditedNeeds & { join: JoinByInvitation }) => {
   const find = (from: Pick<Tx, 'row'>, token: string): Promise<InvitationRow & { org_name: string }> =>
     orNotFound(from.row(findInvitationByToken, { tokenHash: sha256(token) }))
 

@@ -6,7 +6,7 @@
 import { revokeAllKeys } from '../../customers/keys/store.ts'
 import type { Actor, Audit, UserActor } from '../../journal/audit/append.ts'
 import type { DeleteLog } from '../../journal/audit/delete-log.ts'
-import type { Db, Tx } from '../../platform/db/pool.ts'
+import type { Db, StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { invalid } from '../../platform/ground/errors.ts'
 import type { Log } from '../../platform/ground/log.ts'
@@ -72,9 +72,7 @@ const graceMs = 15 * 60_000
 /** Returns how many orgs are completely gone. */
 export type PurgeOrgs = () => Promise<number>
 
-type Needs = {
-  db: Db
-  clock: Clock
+type Needs = StoreNeeds & {
   log: Log
   /** Gives back what an org has at providers, such as numbers. Each may run again. */
   release: ((orgId: string) => Promise<void>)[]

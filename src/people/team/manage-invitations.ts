@@ -1,10 +1,10 @@
 /** Invitations to an org, as its owners manage them. The token exists only in the mail; the database has its hash. */
+
 import { randomBytes } from 'node:crypto'
 import type { Role } from '../../customers/accounts/sessions.ts'
 import { findOrg } from '../../customers/orgs/store.ts'
-import type { Audit, UserActor } from '../../journal/audit/append.ts'
+import type { AuditedNeeds, UserActor } from '../../journal/audit/append.ts'
 import type { Db } from '../../platform/db/pool.ts'
-import type { Clock } from '../../platform/ground/clock.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
@@ -43,10 +43,7 @@ export type InvitationMail = {
 /** `sso_exempt`: the person may open the org without its identity provider. */
 export type NewInvitation = { email: string; role: Role; sso_exempt: boolean }
 
-type Needs = {
-  db: Db
-  clock: Clock
-  audit: Audit
+type Needs = AuditedNeeds & {
   limiter: Limiter | undefined
   /** Throws a `Failure` when the mail cannot be sent. */
   mail: (mail: InvitationMail) => Promise<void>

@@ -1,6 +1,7 @@
 /** What members do with orgs: create, look at, change. */
+
 import { assertOpenTo } from '../../customers/accounts/sso-enforcement.ts'
-import type { Actor, Audit, UserActor } from '../../journal/audit/append.ts'
+import type { Actor, Audit, AuditedNeeds, UserActor } from '../../journal/audit/append.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'
@@ -44,7 +45,7 @@ export const makeBeginOrg =
 
 const perDay = 10
 
-type Needs = { db: Db; clock: Clock; audit: Audit; limiter: Limiter | undefined; beginOrg: BeginOrg }
+type Needs = AuditedNeeds & { limiter: Limiter | undefined; beginOrg: BeginOrg }
 
 export const makeManageOrgs = ({ db, clock, audit, limiter, beginOrg }: Needs) => {
   const get = (from: Pick<Db, 'row'>, orgId: string, userId: string): Promise<OwnOrgRow> =>

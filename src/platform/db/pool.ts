@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import pg from 'pg'
+import type { Clock } from '../ground/clock.ts'
 import type { Log } from '../ground/log.ts'
 import { markChanged } from '../ground/request-context.ts'
 import { lostConnection, markUnsent, mayHaveTakenEffect, RolledBackFault } from './faults.ts'
@@ -28,6 +29,9 @@ export interface Db extends Runner {
   pool(): PoolState
   close(): Promise<void>
 }
+
+/** What an action needs that reads or changes rows. */
+export type StoreNeeds = { db: Db; clock: Clock }
 
 /** `changes` is set once a statement has run that may change something a caller can see. */
 type TransactionScope = { open: boolean; changes: boolean }

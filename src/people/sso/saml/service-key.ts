@@ -1,8 +1,8 @@
 /** The key with which the service signs its requests to identity providers. It is made when it is first needed. */
+
 import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
-import type { Db } from '../../../platform/db/pool.ts'
-import type { Clock } from '../../../platform/ground/clock.ts'
+import type { StoreNeeds } from '../../../platform/db/pool.ts'
 import type { Vault } from '../../../platform/ground/crypto.ts'
 import { claimSetting, readSetting } from '../../../platform/settings/store.ts'
 import { selfSignedCertificate } from './self-signed.ts'
@@ -17,7 +17,7 @@ type Stored = { private_key: string; certificate: string }
 
 const generate = promisify(generateKeyPair)
 
-export const makeSamlKey = ({ db, vault, clock }: { db: Db; vault: Vault; clock: Clock }): (() => Promise<SamlKey>) => {
+export const makeSamlKey = ({ db, vault, clock }: StoreNeeds & { vault: Vault }): (() => Promise<SamlKey>) => {
   let known: SamlKey | undefined
 
   const read = async (): Promise<SamlKey | undefined> => {
