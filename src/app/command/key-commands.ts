@@ -1,7 +1,7 @@
 /** `tidings ops key …`: creating, listing and revoking the API keys of an org. */
 
 import { scopes } from '../../customers/keys/scopes.ts'
-import { type KeyRow, listManagedKeys, lockKey, revokeKey } from '../../customers/keys/store.ts'
+import { type KeyRow, listKeys, lockKey, revokeKey } from '../../customers/keys/store.ts'
 import { shownKey } from '../../interfaces/http/shown-key.ts'
 import { isId } from '../../platform/ground/ids.ts'
 import { OperatorFault } from '../../platform/ground/operator-fault.ts'
@@ -43,8 +43,8 @@ export const listKeysOf = async (context: Context, orgId: string): Promise<void>
   const { db, clock } = context
   await existing(db, orgId)
   const { keyset, limit } = pageOfOptions(context)
-  const all = { tenantId: null, projectId: null, environment: null, includeRevoked: true }
-  const rows = await db.rows(listManagedKeys, { orgId, ...all, ...keyset })
+  const all = { tenantId: null, projectId: null, environment: null, revokedSince: new Date(0) }
+  const rows = await db.rows(listKeys, { orgId, ...all, ...keyset })
   const at = clock.now()
   printPage(context, {
     rows,

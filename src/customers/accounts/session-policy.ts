@@ -4,14 +4,12 @@ import type { Runner } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { endExcessSessions, findPolicy, findStrictestPolicy, type PolicyRow, setPolicy } from './store/session-rows.ts'
 
-export type SessionPolicy = PolicyRow & { effective: PolicyRow }
-
 export type PolicyChange = { max_session_age_hours?: number | null; max_sessions_per_user?: number | null }
 
 const none: PolicyRow = { max_session_age_hours: null, max_sessions_per_user: null }
 
 export const makeSessionPolicies = ({ db, clock, audit }: AuditedNeeds) => {
-  const read = async (runner: Runner, orgId: string, userId: string): Promise<SessionPolicy> => {
+  const read = async (runner: Runner, orgId: string, userId: string) => {
     const own = (await runner.row(findPolicy, { orgId })) ?? none
     return { ...own, effective: (await runner.row(findStrictestPolicy, { userId })) ?? none }
   }

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { makeBatcher } from '../../platform/db/batch.ts'
 import type { StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'
-import type { Failure } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
 import type { Log } from '../../platform/ground/log.ts'
 import { refusalOf } from './sso-enforcement.ts'
@@ -21,34 +20,16 @@ import {
 export const roles = ['owner', 'developer', 'member', 'viewer'] as const
 export type Role = (typeof roles)[number]
 
-/** A user signed in to the dashboard. Without a role in the active org, only personal routes are available. */
-export type Session = {
-  sessionId: string
-  userId: string
-  method: string
-  createdAt: Date
-  expiresAt: Date
-  /** The org whose identity provider opened the session. */
-  ssoOrgId: string | null
-  /** The person has proven their own factors in this session. Without them it is good for the org of the provider only. */
-  ownFactors: boolean
-  /** The org whose audit log records what the user does to their own account. */
-  orgId: string | null
-  /** Undefined also while the active org is closed to the session. */
-  member: { orgId: string; role: Role; orgSuspended: boolean } | undefined
-  /** Why the active org is closed to the session. */
-  closed: Failure | undefined
-  /** The request names an active org that the user does not belong to. */
-  foreignOrg: boolean
-}
-
 const sessionHours = 720
 const touchEveryMs = 60_000
 
 /** A role that this version does not know counts as no role. */
 const roleOf = (text: string | null): Role | undefined => roles.find((role) => role === text)
 
-const sessionOf = (row: SessionRow, activeOrg: string | null): Session => {
+/** A user signed in to the dashboard. Without a role in the active org, only personal routes are available. */
+export type Session = ReturnType<typeof sessionOf>
+
+const sessionOf = (row: SessionRow, activeOrg: string | null) => {
   const role = roleOf(row.role)
   const foreignOrg = activeOrg !== null && row.org_id !== activeOrg
   const isMember = row.org_id !== null && role !== undefined && !foreignOrg
@@ -60,12 +41,18 @@ const sessionOf = (row: SessionRow, activeOrg: string | null): Session => {
     method: row.method,
     createdAt: row.created_at,
     expiresAt: row.expires_at,
+    /** The org whose identity provider opened the session. */
     ssoOrgId: row.sso_org_id,
+    /** The person has proven their own factors in this session. Without them it is good for the org of the provider only. */
     ownFactors: row.own_factors,
+    /** The org whose audit log records what the user does to their own account. */
     orgId: row.org_id,
+    /** Undefined also while the active org is closed to the session. */
     member:
       isMember && !closed ? { orgId: row.org_id as string, role, orgSuspended: row.suspended === true } : undefined,
+    /** Why the active org is closed to the session. */
     closed,
+    /** The request names an active org that the user does not belong to. */
     foreignOrg,
   }
 }

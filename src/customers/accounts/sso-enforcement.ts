@@ -6,27 +6,21 @@ import { findOrgAccess, listEnforcingOrgs, type OrgAccessRow } from './store/enf
 /** Where the person signs in instead. */
 export type SsoRequired = { ssoLoginUrl: string }
 
-export type Enforcement = {
-  /** Set if an org that manages the person's address enforces single sign-on, and they did not use it. */
-  required: SsoRequired | undefined
-  /** An owner of an enforcing org signs in another way, which stays possible in an emergency. */
-  breakGlass: boolean
-  /** Orgs of the person that need their own identity provider and are closed to the new session. */
-  closedOrgIds: ReadonlySet<string>
-}
-
 const loginUrlOf = ({ slug, protocol }: Pick<OrgAccessRow, 'slug' | 'protocol'>): string =>
   `/api/auth/${protocol === 'oidc' ? 'sso' : 'saml'}/login?org=${slug}`
 
 /** A person whom several enforcing orgs manage signs in through any of them, each for itself. */
-export const judgeEnforcement = async (tx: Tx, userId: string, ssoOrgId: string | null): Promise<Enforcement> => {
+export const judgeEnforcement = async (tx: Tx, userId: string, ssoOrgId: string | null) => {
   const enforcing = await tx.rows(listEnforcingOrgs, { userId })
   const held = enforcing.filter((org) => org.held)
   const managing = held.filter((org) => org.managed)
   const [first] = managing.some(({ org_id }) => org_id === ssoOrgId) ? [] : managing
   return {
+    /** Set if an org that manages the person's address enforces single sign-on, and they did not use it. */
     required: first && { ssoLoginUrl: loginUrlOf(first) },
+    /** An owner of an enforcing org signs in another way, which stays possible in an emergency. */
     breakGlass: ssoOrgId === null && enforcing.some(({ role }) => role === 'owner'),
+    /** Orgs of the person that need their own identity provider and are closed to the new session. */
     closedOrgIds: new Set(held.map(({ org_id }) => org_id).filter((orgId) => orgId !== ssoOrgId)),
   }
 }

@@ -26,7 +26,6 @@ import {
   insertKey,
   type KeyRow,
   listKeys,
-  listManagedKeys,
   lockKey,
   lockProject,
   type Origin,
@@ -183,10 +182,10 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs) => {
       }
       // A test key sees only test keys, even if the query requests live ones.
       if (environment === 'test' && filters.environment === 'live') return []
-      return db.rows(listManagedKeys, {
+      return db.rows(listKeys, {
         orgId,
         projectId,
-        includeRevoked: filters.includeRevoked,
+        revokedSince: filters.includeRevoked ? new Date(0) : null,
         tenantId: tenantId ?? filters.tenantId,
         environment: environment === 'test' ? 'test' : filters.environment,
         ...keysetOf(page),
@@ -196,7 +195,7 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs) => {
     /** For people: with keys that were revoked in the last 90 days. */
     listForOrg: (orgId: string, filters: Omit<KeyFilters, 'includeRevoked'>, page: PageAsked) => {
       const revokedSince = new Date(clock.millis() - revokedShownMs)
-      return db.rows(listKeys, { orgId, ...filters, revokedSince, ...keysetOf(page) })
+      return db.rows(listKeys, { orgId, projectId: null, ...filters, revokedSince, ...keysetOf(page) })
     },
 
     get: async (scope: Scope, id: string) => {

@@ -85,22 +85,6 @@ export const insertKey = statement<
    returning ${keyColumns}`,
 )
 
-/**
- * Newest first. Includes keys revoked after `revokedSince`. Filters that are null match everything. `after…` is the last
- * row of the previous page.
- */
-export const listKeys = statement<
-  Keyset & { orgId: string; tenantId: string | null; environment: Environment | null; revokedSince: Date },
-  KeyRow
->(
-  'keys.list',
-  `select ${keyColumns}
-   from api_keys
-   where org_id = :orgId and (revoked_at is null or revoked_at > :revokedSince)
-     and (:tenantId::text is null or tenant_id = :tenantId)
-     and (:environment::text is null or environment = :environment) ${newestPage}`,
-)
-
 export const revokeKey = statement<KeyName & { at: Date }, { revoked_at: Date }>(
   'keys.revoke',
   `update api_keys set revoked_at = :at, updated_at = :at
@@ -162,23 +146,23 @@ export const updateKey = statement<KeyName & Omit<KeyValues, 'environment' | 'pr
    returning ${keyColumns}`,
 )
 
-/** Newest first; filters that are null match everything. */
-export const listManagedKeys = statement<
+/** Newest first, with keys that were revoked after `revokedSince`. Other filters that are null match everything. */
+export const listKeys = statement<
   Keyset & {
     orgId: string
     tenantId: string | null
     projectId: string | null
     environment: Environment | null
-    includeRevoked: boolean
+    revokedSince: Date | null
   },
   KeyRow
 >(
-  'keys.list_managed',
+  'keys.list',
   `select ${keyColumns} from api_keys
    where org_id = :orgId
      and (:tenantId::text is null or tenant_id = :tenantId) and (:projectId::text is null or project_id = :projectId)
-     and (:environment::text is null or environment = :environment) and (:includeRevoked or revoked_at is null)
-     ${newestPage}`,
+     and (:environment::text is null or environment = :environment)
+     and (revoked_at is null or revoked_at > :revokedSince::timestamptz) ${newestPage}`,
 )
 
 /** In all orgs: a key outlives the membership of the person who created it. */

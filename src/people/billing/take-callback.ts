@@ -31,18 +31,15 @@ export const planAfter = ({ present, before, after, paid }: PaymentChange): Plan
   return isHigherPlan(next, present) || present === before ? next : undefined
 }
 
-export type SettlePlan = (
-  tx: Tx,
-  change: Omit<PaymentChange, 'paid'> & { orgId: string; provider: string },
-) => Promise<void>
-
 export const makeSettlePlan =
-  ({ changePlan }: { changePlan: ChangePlan }): SettlePlan =>
-  async (tx, { orgId, provider, ...change }) => {
+  ({ changePlan }: { changePlan: ChangePlan }) =>
+  async (tx: Tx, { orgId, provider, ...change }: Omit<PaymentChange, 'paid'> & { orgId: string; provider: string }) => {
     const paid = (await tx.rows(findPaying, { orgId, provider })).map(({ plan }) => plan)
     const plan = planAfter({ ...change, paid })
     if (plan) await changePlan(tx, { orgId, plan })
   }
+
+export type SettlePlan = ReturnType<typeof makeSettlePlan>
 
 /** `stale`: a newer event of the same subscription came first. `ignored`: the event does not concern a plan. */
 export type CallbackOutcome = 'applied' | 'repeated' | 'stale' | 'ignored'
@@ -58,7 +55,7 @@ type Needs = StoreNeeds & { log: Log; provider: PaymentProvider; settlePlan: Set
 const makeApply =
   ({ db, clock, log, provider: { name: provider }, settlePlan }: Needs) =>
   async ({ id: eventId, type, at: eventAt, rank, subscription }: SubscriptionEvent): Promise<CallbackOutcome> => {
-    const { orgId, id, plan, status, periodEndsAt, endsAt, customerId } = subscription
+    const { orgId, plan, status, endsAt, customerId } = subscription
     const org = orgId !== null && isId('org', orgId) ? await db.row(findOrg, { orgId }) : undefined
     if (!org) {
       log.warn({ event: eventId, type, org_id: orgId }, 'payment event of an unknown org')
@@ -70,17 +67,13 @@ const makeApply =
       if (!locked) return 'ignored'
       const ended = status === 'canceled' || (endsAt !== null && endsAt <= at)
       const done = await tx.row(applyEvent, {
+        ...subscription,
         orgId: org.id,
         provider,
         eventId,
         type,
         eventAt,
         rank,
-        id,
-        plan,
-        status,
-        periodEndsAt,
-        endsAt,
         endedAt: ended ? at : null,
         at,
       })

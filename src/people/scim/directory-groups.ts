@@ -1,10 +1,9 @@
 /** Groups of the directory. Their members get the roles that the mapping gives. */
 import type { Db, Runner, StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { isId, newId } from '../../platform/ground/ids.ts'
-import { lockTeam } from '../team/store/team-rows.ts'
 import { type DirectoryChange, type GroupMapping, keyOf } from './group-mapping.ts'
 import { groupFilter } from './list-filters.ts'
-import { assertMatch, type ScimPage } from './page-and-version.ts'
+import { assertMatch, inTeam, type ScimPage } from './page-and-version.ts'
 import { type GroupState, patchGroup } from './read-group.ts'
 import type { PatchOperation } from './read-patch.ts'
 import { invalidScimValue, notInDirectory, ScimFault } from './scim-fault.ts'
@@ -93,19 +92,13 @@ export const makeDirectoryGroups = ({ db, clock, mapping }: StoreNeeds & { mappi
     return [...joined, ...left]
   }
 
-  const inTeam = <T>(orgId: string, work: (tx: Tx) => Promise<T>): Promise<T> =>
-    db.tx(async (tx) => {
-      if (!(await tx.row(lockTeam, { orgId }))) throw notInDirectory()
-      return work(tx)
-    })
-
   const change = (
     by: DirectoryChange,
     id: string,
     ifMatch: string | undefined,
     nextOf: (state: GroupState) => GroupState,
   ): Promise<DirectoryGroup> =>
-    inTeam(by.orgId, async (tx) => {
+    inTeam(db, by.orgId, async (tx) => {
       const { orgId } = by
       const former = await findIn(tx, orgId, id, whole)
       assertMatch(ifMatch, String(former.version))
@@ -114,7 +107,7 @@ export const makeDirectoryGroups = ({ db, clock, mapping }: StoreNeeds & { mappi
     })
 
   const create = (by: DirectoryChange, { displayName, externalId, members }: GroupState) =>
-    inTeam(by.orgId, async (tx) => {
+    inTeam(db, by.orgId, async (tx) => {
       const { orgId } = by
       const none = { orgId, id: null, displayKey: null, externalId: null, memberId: null }
       if (((await tx.row(countDirectoryGroups, none))?.n ?? 0) >= maxGroups) {
@@ -145,7 +138,7 @@ export const makeDirectoryGroups = ({ db, clock, mapping }: StoreNeeds & { mappi
     patch: (by: DirectoryChange, id: string, operations: PatchOperation[], ifMatch: string | undefined) =>
       change(by, id, ifMatch, (state) => patchGroup(state, operations)),
     remove: (by: DirectoryChange, id: string, ifMatch: string | undefined) =>
-      inTeam(by.orgId, async (tx) => {
+      inTeam(db, by.orgId, async (tx) => {
         const { orgId } = by
         const former = await findIn(tx, orgId, id, whole)
         assertMatch(ifMatch, String(former.version))

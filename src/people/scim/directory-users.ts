@@ -4,11 +4,11 @@ import { sha256Hex } from '../../platform/ground/crypto.ts'
 import { isId, newId } from '../../platform/ground/ids.ts'
 import { findAccountByEmail } from '../signin/store/user-rows.ts'
 import type { EndMembership } from '../team/manage-team.ts'
-import { findRole, lockTeam } from '../team/store/team-rows.ts'
+import { findRole } from '../team/store/team-rows.ts'
 import type { DirectoryAccounts } from './directory-accounts.ts'
 import { type DirectoryChange, type GroupMapping, keyOf } from './group-mapping.ts'
 import { userFilter } from './list-filters.ts'
-import { assertMatch, type ScimPage } from './page-and-version.ts'
+import { assertMatch, inTeam, type ScimPage } from './page-and-version.ts'
 import type { UserChange } from './read-user.ts'
 import { notInDirectory, ScimFault } from './scim-fault.ts'
 import type { Condition } from './scim-filter.ts'
@@ -56,13 +56,6 @@ type Needs = StoreNeeds & { accounts: DirectoryAccounts; mapping: GroupMapping; 
 export const makeDirectoryUsers = (needs: Needs) => {
   const { db, clock, accounts, mapping, endMembership } = needs
 
-  /** All changes of an org's members run one after the other. */
-  const inTeam = <T>(orgId: string, work: (tx: Tx) => Promise<T>): Promise<T> =>
-    db.tx(async (tx) => {
-      if (!(await tx.row(lockTeam, { orgId }))) throw notInDirectory()
-      return work(tx)
-    })
-
   const put = (tx: Tx, orgId: string, at: Date, row: NamedUser) =>
     tx.change(putDirectoryUser, { ...row, orgId, user_key: keyOf(row.user_name), at })
 
@@ -77,7 +70,7 @@ export const makeDirectoryUsers = (needs: Needs) => {
   const create = async (by: DirectoryChange, given: UserChange & { userName: string }) => {
     const { orgId, actor } = by
     const email = await accounts.addressOf(orgId, given.userName)
-    return inTeam(orgId, async (tx) => {
+    return inTeam(db, orgId, async (tx) => {
       const known = await tx.row(findAccountByEmail, { email })
       const userKey = keyOf(given.userName)
       if (await tx.row(findTakenUser, { orgId, userKey, userId: known?.id ?? null })) throw taken()
@@ -132,7 +125,7 @@ export const makeDirectoryUsers = (needs: Needs) => {
   const change = async (by: DirectoryChange, id: string, given: UserChange, ifMatch: string | undefined) => {
     const { orgId } = by
     await checkAddresses(orgId, await findIn(db, orgId, id), given)
-    return inTeam(orgId, async (tx) => {
+    return inTeam(db, orgId, async (tx) => {
       const row = await findIn(tx, orgId, id)
       assertMatch(ifMatch, row.version)
       await store(tx, orgId, row, given)
@@ -157,7 +150,7 @@ export const makeDirectoryUsers = (needs: Needs) => {
     create,
     change,
     remove: (by: DirectoryChange, id: string, ifMatch: string | undefined) =>
-      inTeam(by.orgId, async (tx) => {
+      inTeam(db, by.orgId, async (tx) => {
         const { orgId } = by
         const row = await findIn(tx, orgId, id)
         assertMatch(ifMatch, row.version)

@@ -1,5 +1,7 @@
-/** Pages of a list, and versions of a resource. */
-import { ScimFault } from './scim-fault.ts'
+/** Pages of a list, versions of a resource, and the lock for its changes. */
+import type { Db, Tx } from '../../platform/db/pool.ts'
+import { lockTeam } from '../team/store/team-rows.ts'
+import { notInDirectory, ScimFault } from './scim-fault.ts'
 
 /** `startIndex` counts from 1. */
 export type ScimPage = { startIndex: number; count: number }
@@ -18,3 +20,10 @@ export const assertMatch = (ifMatch: string | undefined, version: string): void 
   if (ifMatch === undefined || namesVersion(ifMatch, version)) return
   throw new ScimFault(412, 'The resource has changed. Read it again and repeat the change.')
 }
+
+/** All changes of an org's members run one after the other. */
+export const inTeam = <T>(db: Db, orgId: string, work: (tx: Tx) => Promise<T>): Promise<T> =>
+  db.tx(async (tx) => {
+    if (!(await tx.row(lockTeam, { orgId }))) throw notInDirectory()
+    return work(tx)
+  })

@@ -25,7 +25,7 @@ import {
   tryChallenge,
 } from './store/challenge-rows.ts'
 import { type AccountRow, lockAccount } from './store/user-rows.ts'
-import { bucketOf, type SignInAttempt, type Throttle, tooManyAttempts, tooManyRequests } from './throttle.ts'
+import { bucketOf, type Throttle, tooManyAttempts, tooManyRequests } from './throttle.ts'
 
 const challengeMinutes = 10
 
@@ -79,18 +79,15 @@ export const makeLoginChallenges = (needs: Needs) => {
     work: (challenge: ChallengeRow) => Promise<T | undefined>,
   ): Promise<T> => {
     const known = await live(name, stage)
-    const attempt: SignInAttempt = await throttle.attempt({ email: known?.email, ip: from.ip })
-    try {
+    return throttle.attempt({ email: known?.email, ip: from.ip }, async (failed) => {
       const id = name.challengeId
       const challenge = known && (await db.row(tryChallenge, { id, step: stage, now: clock.now(), maxTries }))
       const result = challenge && (await work(challenge))
       if (result !== undefined) return result
-      await attempt.failed()
+      await failed()
       if (challenge) recordFailedLogin({ userId: challenge.user_id, email: challenge.email, stage }, from)
       throw wrongCode()
-    } finally {
-      attempt.end()
-    }
+    })
   }
 
   const start = async ({ email, password, redirectTo, sessionId }: Begun, from: From): Promise<CodeRequired> => {

@@ -52,8 +52,7 @@ export const makeProvePassword = ({ db, clock, passwords, throttle, devices, unl
   return {
     /** Of someone who signs in. Nothing that the caller sees may depend on `account` unless the password is right. */
     atSignIn: async ({ email, password }: { email: string; password: string }, from: From) => {
-      const attempt = await throttle.attempt({ email, ip: from.ip })
-      try {
+      return throttle.attempt({ email, ip: from.ip }, async (failed) => {
         const account = await db.row(findAccountByEmail, { email })
         // The same work without an account. No browser is known to nobody.
         const userId = account?.id ?? 'nobody'
@@ -64,11 +63,9 @@ export const makeProvePassword = ({ db, clock, passwords, throttle, devices, unl
           unlock.mail(email)
           throw new Failure('UNLOCK_REQUIRED', { retryAfter: secondsUntil(outcome.blockedUntil) })
         }
-        if (outcome === 'wrong') await attempt.failed()
+        if (outcome === 'wrong') await failed()
         return { right: outcome === 'right', account }
-      } finally {
-        attempt.end()
-      }
+      })
     },
     /** Of someone who is signed in and proves the password again. */
     inSession: async (
@@ -76,18 +73,15 @@ export const makeProvePassword = ({ db, clock, passwords, throttle, devices, unl
       password: string,
       { ip }: Pick<From, 'ip'>,
     ) => {
-      const attempt = await throttle.attempt({ email, ip })
-      try {
+      return throttle.attempt({ email, ip }, async (failed) => {
         const outcome = await compare(guessSubject({ sessionsOf: id }), stored, password, ip)
         if (typeof outcome === 'object') {
           const retryAfter = secondsUntil(outcome.blockedUntil)
           throw new Failure('RATE_LIMITED', { message: tooManyAttempts, retryAfter })
         }
-        if (outcome === 'wrong') await attempt.failed()
+        if (outcome === 'wrong') await failed()
         return outcome === 'right'
-      } finally {
-        attempt.end()
-      }
+      })
     },
   }
 }

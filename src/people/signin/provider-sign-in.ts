@@ -1,22 +1,14 @@
 /** Signs in the person whom a provider has proven: finds, takes over or makes the account of their address. */
 
-import type { SsoRequired } from '../../customers/accounts/sso-enforcement.ts'
 import type { StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { newId } from '../../platform/ground/ids.ts'
 import { comparableAddress } from '../../platform/ground/mailbox.ts'
 import { actorFrom, type CompleteSignIn, type SignInDetails } from './complete-sign-in.ts'
 import type { ConfirmEmail, TakeOverAccount } from './confirm-email.ts'
-import type { Completed } from './log-in.ts'
-import type { FactorRequired, LoginChallenges } from './login-challenges.ts'
+import type { LoginChallenges } from './login-challenges.ts'
 import type { ProviderIdentity } from './providers/sign-in-provider.ts'
 import { findIdentity, insertIdentity } from './store/factor-rows.ts'
 import { findAccountByEmail, insertAccount, lockAccount } from './store/user-rows.ts'
-
-/** Undefined when the provider does not vouch for an address. */
-export type ProviderSignIn = (
-  identity: ProviderIdentity,
-  details: SignInDetails & { redirectTo: string },
-) => Promise<Completed | FactorRequired | SsoRequired | undefined>
 
 type Needs = StoreNeeds & {
   confirmEmail: ConfirmEmail
@@ -44,7 +36,8 @@ export const insertVerified = async (tx: Tx, { email, name, at }: Verified): Pro
 
 const nameOf = ({ name, verifiedEmail }: Proven): string => accountName(name, verifiedEmail)
 
-export const makeProviderSignIn = (needs: Needs): ProviderSignIn => {
+/** Undefined when the provider does not vouch for an address. */
+export const makeProviderSignIn = (needs: Needs) => {
   const { db, clock, confirmEmail, takeOver, completeSignIn, challenges } = needs
 
   const create = async (tx: Tx, proven: Proven, details: SignInDetails): Promise<string | undefined> => {
@@ -72,7 +65,7 @@ export const makeProviderSignIn = (needs: Needs): ProviderSignIn => {
     return userId
   }
 
-  return async (identity, details) => {
+  return async (identity: ProviderIdentity, details: SignInDetails & { redirectTo: string }) => {
     const email = identity.verifiedEmail === undefined ? undefined : comparableAddress(identity.verifiedEmail)
     if (email === undefined) return undefined
     return db.tx(async (tx) => {
@@ -85,3 +78,5 @@ export const makeProviderSignIn = (needs: Needs): ProviderSignIn => {
     })
   }
 }
+
+export type ProviderSignIn = ReturnType<typeof makeProviderSignIn>

@@ -76,15 +76,12 @@ export const makeSecondFactor = (needs: Needs) => {
 
   /** Runs a change that needs a code. Wrong codes count like failed sign-ins, so that a stolen session cannot guess. */
   const proven = async <T>(account: AccountRow, from: From, work: () => Promise<T>): Promise<T> => {
-    const attempt = await throttle.attempt({ email: account.email, ip: from.ip })
-    try {
-      return await work()
-    } catch (error) {
-      if (error instanceof Failure && error.code === 'INVALID_CODE') await attempt.failed()
-      throw error
-    } finally {
-      attempt.end()
-    }
+    return throttle.attempt({ email: account.email, ip: from.ip }, (failed) =>
+      work().catch(async (error: unknown) => {
+        if (error instanceof Failure && error.code === 'INVALID_CODE') await failed()
+        throw error
+      }),
+    )
   }
 
   const record = (tx: Tx, { userId, orgId }: Owner, actor: Actor, action: 'user.2fa_enabled' | 'user.2fa_disabled') =>

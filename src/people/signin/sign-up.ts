@@ -137,13 +137,12 @@ export const makeRegister = (needs: Needs) => {
   }
 
   const verifyEmail = async ({ email, code, pending, activeOrg }: EmailCode, from: From) => {
-    const attempt = await throttle.attempt({ email, ip: from.ip })
-    try {
+    return throttle.attempt({ email, ip: from.ip }, async (failed) => {
       const account = await db.row(findAccountByEmail, { email })
       const sent = account && ({ userId: account.id, channel: 'email', destination: email } as const)
       const tried = sent && (await db.row(tryCode, { ...sent, now: clock.now(), maxTries }))
       if (!account || !tried || !sameBytes(tried.code_hash, codes.hash(code, codePurpose(account.id)))) {
-        await attempt.failed()
+        await failed()
         throw invalidCode()
       }
       const here =
@@ -158,9 +157,7 @@ export const makeRegister = (needs: Needs) => {
         // The address is verified either way.
         return 'session' in done ? done : undefined
       })
-    } finally {
-      attempt.end()
-    }
+    })
   }
 
   return {

@@ -13,9 +13,6 @@ export const tooManyRequests = 'Too many verification requests. Try again later.
 
 type Verdict = { allowed: boolean; resetAt: number }
 
-/** Counts an attempt that is under way. `failed` counts it for good; `end` is called in every case. */
-export type SignInAttempt = { failed(): Promise<void>; end(): void }
-
 export type Attempted = {
   /** Undefined when it is unknown which account the attempt concerns. */
   email: string | undefined
@@ -97,8 +94,11 @@ export const makeThrottle = ({ db, clock, limiter }: StoreNeeds & { limiter: Lim
   const takeStrictly = async (bucket: Bucket): Promise<Verdict> => (await take([bucket])) ?? takeStored(bucket)
 
   return {
-    /** Throws RATE_LIMITED when too many attempts have failed, counting those under way. */
-    attempt: async (attempted: Attempted) => {
+    /**
+     * Counts the work as an attempt that is under way, and for good once it calls `failed`. Throws RATE_LIMITED when too
+     * many attempts have failed, counting those under way.
+     */
+    attempt: async <T>(attempted: Attempted, work: (failed: () => Promise<void>) => Promise<T>): Promise<T> => {
       const buckets = failureBuckets(attempted)
       // Counted before the first wait, so that attempts that arrive together see each other.
       move(buckets, 1)
@@ -106,25 +106,20 @@ export const makeThrottle = ({ db, clock, limiter }: StoreNeeds & { limiter: Lim
       const release = (bucket: Bucket): void => {
         if (held.delete(bucket)) move([bucket], -1)
       }
-      const end = (): void => held.forEach(release)
       try {
         for (const bucket of buckets) {
           const { remaining, resetAt } = await peek(bucket)
           if (remaining < (underWay.get(bucket.name) ?? 0)) throw limited(tooManyAttempts, resetAt, clock.millis())
         }
-      } catch (error) {
-        end()
-        throw error
-      }
-      return {
-        end,
-        failed: async () => {
+        return await work(async () => {
           for (const bucket of buckets) {
             await takeStrictly(bucket)
             // It is counted for good now. Counting it twice would refuse others early.
             release(bucket)
           }
-        },
+        })
+      } finally {
+        held.forEach(release)
       }
     },
     /** Whether one more fits. Without a reachable store it does. */

@@ -83,12 +83,11 @@ export const makeVerifyPhone = (needs: Needs) => {
       return sendCode(userId, phone)
     },
     check: async ({ userId, orgId }: Owner, phone: string, code: string, from: From) => {
-      const attempt = await throttle.attempt({ email: userId, ip: from.ip })
-      try {
+      return throttle.attempt({ email: userId, ip: from.ip }, async (failed) => {
         const sent = { userId, channel: 'phone', destination: phone } as const
         const tried = await db.row(tryCode, { ...sent, now: clock.now(), maxTries })
         if (!tried || !sameBytes(tried.code_hash, codes.hash(code, purposeOf(userId, phone)))) {
-          await attempt.failed()
+          await failed()
           throw new Failure('INVALID_CODE')
         }
         await db.tx(async (tx) => {
@@ -97,9 +96,7 @@ export const makeVerifyPhone = (needs: Needs) => {
           await tx.change(markPhoneVerified, { userId, phone, at: clock.now() })
           await recordPersonal(tx, orgId, { userId, actor: actorFrom(userId, from), action: 'user.phone_verified' })
         })
-      } finally {
-        attempt.end()
-      }
+      })
     },
     /** Texts a new code to the user who is verifying this number, after the response. */
     resend: async (phone: string) => {

@@ -19,37 +19,13 @@ import {
   putConnection,
   setEnforced,
 } from './store/connection-rows.ts'
-import {
-  deleteAllEmailDomains,
-  type EmailDomainRow,
-  listEmailDomains,
-  listVerifiedDomains,
-} from './store/email-domain-rows.ts'
-
-export type SsoSettings = {
-  slug: string
-  enforced: boolean
-  connection: ConnectionRow | undefined
-  domains: EmailDomainRow[]
-  /** Members who would lose the org if it enforced single sign-on. */
-  outsideDomains: number
-}
+import { deleteAllEmailDomains, listEmailDomains, listVerifiedDomains } from './store/email-domain-rows.ts'
 
 /** The context that the client secret of an org is sealed with. */
 export const secretContext = (orgId: string): string => `sso_connections.oidc_client_secret ${orgId}`
 
-type Provider = Pick<
-  ConnectionRow,
-  | 'protocol'
-  | 'idp_entity_id'
-  | 'idp_sso_url'
-  | 'idp_certificates'
-  | 'oidc_issuer'
-  | 'oidc_client_id'
-  | 'oidc_client_secret'
-  | 'configuration'
-  | 'tested_at'
->
+type Chosen = 'default_role' | 'jit_provisioning' | 'allow_idp_initiated'
+type Provider = Omit<ConnectionRow, Chosen | 'org_id' | 'last_login_at' | 'updated_at'>
 
 const noSaml = { idp_entity_id: null, idp_sso_url: null, idp_certificates: [] }
 const noOidc = { oidc_issuer: null, oidc_client_id: null, oidc_client_secret: null }
@@ -110,10 +86,11 @@ const changedFields = (next: Compared, former: ConnectionRow | undefined): strin
 export const makeManageSso = (needs: AuditedNeeds & { vault: Vault; agent: GuardedAgent; allowInsecure: boolean }) => {
   const { db, clock, audit, vault } = needs
 
-  const read = async (runner: Pick<Tx, 'row' | 'rows'>, orgId: string): Promise<SsoSettings> => {
+  const read = async (runner: Pick<Tx, 'row' | 'rows'>, orgId: string) => {
     const org = await orNotFound(runner.row(findSsoOrg, { orgId }))
     const connection = await runner.row(findConnection, { orgId })
     const domains = await runner.rows(listEmailDomains, { orgId, limit: maxDomains })
+    // Members who would lose the org if it enforced single sign-on.
     const outside = await runner.row(countOutsideDomains, { orgId })
     return { slug: org.slug, enforced: org.sso_enforced, connection, domains, outsideDomains: outside?.n ?? 0 }
   }
@@ -166,6 +143,7 @@ export const makeManageSso = (needs: AuditedNeeds & { vault: Vault; agent: Guard
 }
 
 export type ManageSso = ReturnType<typeof makeManageSso>
+export type SsoSettings = Awaited<ReturnType<ManageSso['read']>>
 
 /** Ends single sign-on of an org that is deleted, in the transaction of the deletion. */
 export const endSsoOfOrg = async (tx: Tx, { orgId, at }: { orgId: string; at: Date }): Promise<void> => {

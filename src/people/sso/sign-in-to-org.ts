@@ -1,10 +1,9 @@
 /** Signs in the person whom the identity provider of an org has proven, and makes them a member where that is allowed. */
 
-import type { SsoRequired } from '../../customers/accounts/sso-enforcement.ts'
 import type { AuditedNeeds } from '../../journal/audit/append.ts'
 import type { Tx } from '../../platform/db/pool.ts'
 import { newId } from '../../platform/ground/ids.ts'
-import { actorFrom, type CompleteSignIn, type From, type SignedIn } from '../signin/complete-sign-in.ts'
+import { actorFrom, type CompleteSignIn, type From } from '../signin/complete-sign-in.ts'
 import type { TakeOverAccount } from '../signin/confirm-email.ts'
 import { accountName, insertVerified } from '../signin/provider-sign-in.ts'
 import { findAccountByEmail, lockAccount } from '../signin/store/user-rows.ts'
@@ -18,15 +17,9 @@ export class SsoFault extends Error {}
 
 export type SsoPerson = { email: string; name: string }
 
-export type SignInToOrg = (
-  connection: ConnectionRow,
-  person: SsoPerson,
-  details: { method: string; from: From },
-) => Promise<SignedIn | SsoRequired>
-
 type Needs = AuditedNeeds & { takeOver: TakeOverAccount; completeSignIn: CompleteSignIn }
 
-export const makeSignInToOrg = (needs: Needs): SignInToOrg => {
+export const makeSignInToOrg = (needs: Needs) => {
   const { db, clock, audit, takeOver, completeSignIn } = needs
 
   /** An invitation names a role, so it comes before the default role. Without it, an org may not want newcomers. */
@@ -56,7 +49,7 @@ export const makeSignInToOrg = (needs: Needs): SignInToOrg => {
     await audit(tx, { ...entry, resourceType: 'membership', resourceId: id, metadata: { role, via: 'sso' } })
   }
 
-  return (connection, person, details) =>
+  return (connection: ConnectionRow, person: SsoPerson, details: { method: string; from: From }) =>
     db.tx(async (tx) => {
       const orgId = connection.org_id
       const { email } = person
@@ -83,3 +76,5 @@ export const makeSignInToOrg = (needs: Needs): SignInToOrg => {
       return completeSignIn(tx, account, { ...details, activeOrg: orgId, ssoOrgId: orgId })
     })
 }
+
+export type SignInToOrg = ReturnType<typeof makeSignInToOrg>

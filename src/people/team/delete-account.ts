@@ -77,14 +77,11 @@ export const makeDeleteAccount = (needs: Needs): DeleteAccount => {
   const { db, throttle, provePassword, log, audit, leave, endWork, eraseActor } = needs
 
   const isAddress = async (account: AccountRow, given: string, ip: string | null): Promise<boolean> => {
-    const attempt = await throttle.attempt({ email: account.email, ip })
-    try {
+    return throttle.attempt({ email: account.email, ip }, async (failed) => {
       if (given.trim().toLowerCase() === account.email) return true
-      await attempt.failed()
+      await failed()
       return false
-    } finally {
-      attempt.end()
-    }
+    })
   }
 
   /** Counts with failed sign-ins: a stolen session must not be enough to guess the password. */

@@ -69,9 +69,6 @@ const chunk = 5_000
 /** Longer than any request. Until then, requests that began before the deletion can still write rows. */
 const graceMs = 15 * 60_000
 
-/** Returns how many orgs are completely gone. */
-export type PurgeOrgs = () => Promise<number>
-
 type Needs = StoreNeeds & {
   log: Log
   /** Gives back what an org has at providers, such as numbers. Each may run again. */
@@ -81,7 +78,8 @@ type Needs = StoreNeeds & {
   deleteLog: DeleteLog
 }
 
-export const makePurgeOrgs = ({ db, clock, log, release, linkAudit, deleteLog }: Needs): PurgeOrgs => {
+/** Returns how many orgs are completely gone. */
+export const makePurgeOrgs = ({ db, clock, log, release, linkAudit, deleteLog }: Needs) => {
   const purgeRows = async (orgId: string): Promise<void> => {
     await db.change(purgeEvents, { orgId })
     for (const purge of Object.values(purges)) while ((await db.change(purge, { orgId, limit: chunk })) > 0);

@@ -15,14 +15,6 @@ export type Expected = {
   now: number
 }
 
-export type ProvenPerson = {
-  email: string
-  name: string
-  assertionId: string
-  /** After this time the assertion is refused anyway. */
-  expiresAt: number
-}
-
 const skewMs = 2 * 60_000
 /** Whatever the identity provider says, an assertion serves a sign-in and not a day's work. */
 const longestLifeMs = 24 * 3_600_000
@@ -115,7 +107,7 @@ const nameIn = (assertion: XmlElement): string => {
   return first(wholeNames) || `${first(givenNames)} ${first(familyNames)}`.trim()
 }
 
-export const checkAssertion = (assertion: XmlElement, expected: Expected): ProvenPerson => {
+export const checkAssertion = (assertion: XmlElement, expected: Expected) => {
   if (assertion.name !== 'Assertion' || assertion.namespace !== assertionNs) fail('not an assertion')
   const issuer = only(childrenNamed(assertion, assertionNs, 'Issuer'), 'issuer').text.trim()
   if (issuer !== expected.issuer) fail('other issuer')
@@ -133,6 +125,9 @@ export const checkAssertion = (assertion: XmlElement, expected: Expected): Prove
     email: addressIn(subject),
     name: nameIn(assertion),
     assertionId: assertion.attributes.get('ID') ?? fail('no id'),
+    /** After this time the assertion is refused anyway. */
     expiresAt: Math.min(...ends) + skewMs,
   }
 }
+
+export type ProvenPerson = ReturnType<typeof checkAssertion>

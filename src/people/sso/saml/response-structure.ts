@@ -75,13 +75,9 @@ const checkSignatures = (elements: XmlElement[], root: XmlElement, assertion: Xm
 }
 
 /** Unsigned parts of the message that must agree with the signed assertion. */
-export type ResponseEnvelope = {
-  destination: string | undefined
-  inResponseTo: string | undefined
-  issuer: string | undefined
-}
+export type ResponseEnvelope = ReturnType<typeof checkStructure>
 
-export const checkStructure = (root: XmlElement): ResponseEnvelope => {
+export const checkStructure = (root: XmlElement) => {
   if (root.name !== 'Response' || root.namespace !== protocolNs) fail('not a response')
   const elements = everyElement(root)
   const assertion = only(
