@@ -1,13 +1,12 @@
 /** Single sign-on of orgs: settings, email domains, SAML and OpenID Connect. */
 
 import { makeEmailDomains, makeLookUpTxt } from '../../people/sso/email-domains.ts'
-import { makeFindConnection } from '../../people/sso/find-connection.ts'
 import { makeManageSso } from '../../people/sso/manage-sso.ts'
 import { makeOidcSignIn } from '../../people/sso/oidc/oidc-sign-in.ts'
 import { makeResponseVerifier } from '../../people/sso/saml/response-verifier.ts'
 import { makeSamlKey } from '../../people/sso/saml/service-key.ts'
 import { makeSamlSignIn } from '../../people/sso/saml-sign-in.ts'
-import { makeSignInToOrg } from '../../people/sso/sign-in-to-org.ts'
+import { makeFindConnection, makeSignInToOrg } from '../../people/sso/sign-in-to-org.ts'
 import type { Foundation } from './foundation.ts'
 import type { People } from './people.ts'
 import type { Sending } from './sending.ts'

@@ -8,8 +8,14 @@ import { makeDeleteAccount, makeLeaveOrgs } from '../../people/team/delete-accou
 import { makeCloseOrg, makeDeleteOrg, makePurgeOrgs } from '../../people/team/delete-org.ts'
 import { makeMailInvitation, makeManageInvitations } from '../../people/team/manage-invitations.ts'
 import { makeBeginOrg, makeManageOrgs } from '../../people/team/manage-orgs.ts'
-import { makeEndMembership, makeLeaveTeam, makeListTeam, makeManageTeam } from '../../people/team/manage-team.ts'
-import { makeMovePointer, makeTransferOwnership } from '../../people/team/transfer-ownership.ts'
+import {
+  makeEndMembership,
+  makeLeaveTeam,
+  makeListTeam,
+  makeManageTeam,
+  makeMovePointer,
+  makeTransferOwnership,
+} from '../../people/team/manage-team.ts'
 import { stopJobsOfOrg } from '../../reports/exports/store/export-job-rows.ts'
 import { assignedNumbers } from '../../senders/sms/store/phone-number-rows.ts'
 import { cancelJobsOfOrg } from '../../sending/blasts/store/job-rows.ts'

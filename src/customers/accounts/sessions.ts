@@ -43,7 +43,7 @@ const sessionOf = (row: SessionRow, activeOrg: string | null) => {
     expiresAt: row.expires_at,
     /** The org whose identity provider opened the session. */
     ssoOrgId: row.sso_org_id,
-    /** The person has proven their own factors in this session. Without them it is good for the org of the provider only. */
+    /** The person has proven their own factors in it. Without them, the session is good for the org of the provider only. */
     ownFactors: row.own_factors,
     /** The org whose audit log records what the user does to their own account. */
     orgId: row.org_id,
@@ -143,7 +143,7 @@ export const makeSessions = ({ db, clock, log }: StoreNeeds & { log: Log }) => {
   return {
     /** Starts a session, and ends the oldest ones beyond what the policies of the user's orgs allow. */
     begin,
-    /** Confirms a session with the own factors of its user, and gives it a new token. Undefined if the session has ended. */
+    /** Confirms a session with the own factors of its user, and gives it a new token. Undefined if it has ended. */
     stepUp,
     /** The same in a transaction of its own. Returns the cookie value. */
     open: async (userId: string, from: SignInFrom) => (await db.tx((tx) => begin(tx, userId, from))).token,

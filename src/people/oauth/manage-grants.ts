@@ -1,4 +1,4 @@
-/** Lists grants, and ends them: by the person, an owner of the org or the client, and when the person leaves the org or the service. */
+/** Lists grants, and ends them: by the person, an owner or the client, and when the person leaves the org or the service. */
 
 import type { Actor, Audit, AuditedNeeds, UserActor } from '../../journal/audit/append.ts'
 import type { StoreNeeds, Tx } from '../../platform/db/pool.ts'

@@ -6,8 +6,6 @@ export const maxCertificates = 6
 export const maxCertificateChars = 16_384
 const minBits = 2_048
 
-export type ShownCertificate = { fingerprint_sha256: string; expires_at: string }
-
 /** The certificate in PEM as it is stored, from PEM or bare Base64. A text says what is wrong with it. */
 export const readCertificate = (text: string): { pem: string } | { fault: string } => {
   const bare = text.replace(/-----(?:BEGIN|END) CERTIFICATE-----/g, '').replace(/\s+/g, '')
@@ -25,7 +23,7 @@ export const readCertificate = (text: string): { pem: string } | { fault: string
   return { pem: certificate.toString() }
 }
 
-export const shownCertificate = (pem: string): ShownCertificate => {
+export const shownCertificate = (pem: string): { fingerprint_sha256: string; expires_at: string } => {
   const certificate = new X509Certificate(pem)
   return {
     fingerprint_sha256: certificate.fingerprint256,

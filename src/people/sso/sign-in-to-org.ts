@@ -1,15 +1,23 @@
 /** Signs in the person whom the identity provider of an org has proven, and makes them a member where that is allowed. */
 
 import type { AuditedNeeds } from '../../journal/audit/append.ts'
-import type { Tx } from '../../platform/db/pool.ts'
+import type { Db, Tx } from '../../platform/db/pool.ts'
 import { newId } from '../../platform/ground/ids.ts'
+import { domainPart } from '../../platform/ground/mailbox.ts'
+import { lookupName } from '../../senders/domains/name.ts'
 import { actorFrom, type CompleteSignIn, type From } from '../signin/complete-sign-in.ts'
 import type { TakeOverAccount } from '../signin/confirm-email.ts'
 import { accountName, insertVerified } from '../signin/provider-sign-in.ts'
 import { findAccountByEmail, lockAccount } from '../signin/store/user-rows.ts'
 import { findRole, joinTeam, lockTeam, setFirstDefaultOrg } from '../team/store/team-rows.ts'
 import { isVerifiedWithin } from './email-domains.ts'
-import { type ConnectionRow, markSignedIn } from './store/connection-rows.ts'
+import {
+  type ConnectionRow,
+  findConnectionByDomain,
+  findConnectionBySlug,
+  markSignedIn,
+  orgWithSlug,
+} from './store/connection-rows.ts'
 import { acceptInvitationTo, markMemberSignedIn } from './store/sign-in-rows.ts'
 
 /** Why a sign-in through an identity provider fails. The reason is for the log, and never contains an address. */
@@ -78,3 +86,19 @@ export const makeSignInToOrg = (needs: Needs) => {
 }
 
 export type SignInToOrg = ReturnType<typeof makeSignInToOrg>
+
+export const makeFindConnection = ({ db }: { db: Db }) => ({
+  /** By the slug of the org, or by the domain of an email address. */
+  forSignIn: async ({ org, email }: { org?: string | undefined; email?: string | undefined }) => {
+    const found =
+      org === undefined
+        ? await db.row(findConnectionByDomain, { domain: email === undefined ? '' : lookupName(domainPart(email)) })
+        : await db.row(findConnectionBySlug, { slug: org })
+    if (!found) throw new SsoFault('not configured')
+    return found
+  },
+
+  hasOrg: async (slug: string) => (await db.row(orgWithSlug, { slug })) !== undefined,
+})
+
+export type FindConnection = ReturnType<typeof makeFindConnection>

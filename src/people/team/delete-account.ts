@@ -8,10 +8,10 @@ import type { ProvePassword } from '../signin/prove-password.ts'
 import { type AccountRow, findAccount } from '../signin/store/user-rows.ts'
 import type { Throttle } from '../signin/throttle.ts'
 import type { CloseOrg } from './delete-org.ts'
+import type { MovePointer } from './manage-team.ts'
 import { deleteInvitationsTo } from './store/invitation-rows.ts'
 import { lockOwnOrgs, nextOwnOrg } from './store/own-org-rows.ts'
 import { deleteUser, findHeir, findRole, type LockedOrg } from './store/team-rows.ts'
-import type { MovePointer } from './transfer-ownership.ts'
 
 export type LeftOrgs = {
   transferred: { org_id: string; to_user_id: string; promoted_to_owner: boolean }[]

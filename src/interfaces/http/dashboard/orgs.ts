@@ -2,6 +2,7 @@
 
 import type { DeleteOrg } from '../../../people/team/delete-org.ts'
 import type { ManageOrgs } from '../../../people/team/manage-orgs.ts'
+import type { TransferOwnership } from '../../../people/team/manage-team.ts'
 import {
   CreateOwnOrg,
   DeletedOrg,
@@ -14,7 +15,6 @@ import {
   TransferTo,
 } from '../../../people/team/shapes.ts'
 import type { OwnOrgRow } from '../../../people/team/store/own-org-rows.ts'
-import type { TransferOwnership } from '../../../people/team/transfer-ownership.ts'
 import { Failure } from '../../../platform/ground/errors.ts'
 import { isId } from '../../../platform/ground/ids.ts'
 import { sandboxDomain } from '../../../senders/domains/sandbox-domain.ts'

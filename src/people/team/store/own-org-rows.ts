@@ -40,9 +40,7 @@ export const findSlugHolder = statement<{ slug: string }, { id: string }>(
   'select id from orgs where slug = :slug',
 )
 
-type OrgSettings = { name: string; sms_quiet_hours: boolean }
-
-export const findOrgSettings = statement<{ orgId: string }, OrgSettings>(
+export const findOrgSettings = statement<{ orgId: string }, { name: string; sms_quiet_hours: boolean }>(
   'team.find_org_settings',
   'select name, sms_quiet_hours from orgs where id = :orgId',
 )
