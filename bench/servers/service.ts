@@ -65,12 +65,9 @@ const recordRoute = ({ db }: Modules): PublicRoute => {
       return batch.map(() => undefined)
     },
   })
-  return defineRoute({
-    method: 'POST',
-    path: '/bench/rows',
+  return defineRoute('POST', '/bench/rows', byKey('write:suppressions'), {
     tag: 'Bench',
     summary: 'Record a row',
-    access: byKey('write:suppressions'),
     idempotent: true,
     body: Body,
     responses: { 201: { schema: Shown, description: 'Recorded.' } },

@@ -14,20 +14,14 @@ const memberGates = gates.filter((gate) => gate !== 'public')
 /** A read and a change behind each gate, so that each is tested even while no route uses it. */
 const probes = memberGates.flatMap((gate) =>
   (['GET', 'POST'] as const).map((method) =>
-    defineRoute({
-      method,
-      path: `/api/internal/probe-${gate}`,
-      access: bySession(gate),
+    defineRoute(method, `/api/internal/probe-${gate}`, bySession(gate), {
       responses: { 204: null },
       handle: async () => ({ status: 204 }),
     }),
   ),
 )
 const changingProbe = (path: string, acts: { acts?: true }) =>
-  defineRoute({
-    method: 'GET',
-    path,
-    access: bySession('requireUserSession'),
+  defineRoute('GET', path, bySession('requireUserSession'), {
     ...acts,
     responses: { 204: null },
     handle: async () => {

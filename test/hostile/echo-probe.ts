@@ -8,12 +8,9 @@ import { defineRoute, type PublicRoute } from '../../src/interfaces/http/route.t
 import { byKey } from '../../src/interfaces/http/route-access.ts'
 import { Failure } from '../../src/platform/ground/errors.ts'
 
-export const echoProbe: PublicRoute = defineRoute({
-  method: 'POST',
-  path: '/probe/echo',
+export const echoProbe: PublicRoute = defineRoute('POST', '/probe/echo', byKey('send:email'), {
   tag: 'Probe',
   summary: 'Returns its body',
-  access: byKey('send:email'),
   idempotent: true,
   query: z.object({
     at: z.iso.datetime().optional(),

@@ -19,12 +19,9 @@ const readsNumber = statement<{ text: string }, { n: number }>('test.reads_numbe
 
 /** A route that fails in every possible way. */
 const breaks = ({ db }: Modules): PublicRoute =>
-  defineRoute({
-    method: 'POST',
-    path: '/probe/breaks',
+  defineRoute('POST', '/probe/breaks', byKey('send:email'), {
     tag: 'Probe',
     summary: 'Fails',
-    access: byKey('send:email'),
     idempotent: true,
     body,
     responses: { 200: { schema: z.object({}), description: 'Never.' } },

@@ -215,12 +215,9 @@ describe('The description of the service', () => {
 })
 
 describe('The check of the description', () => {
-  const bare: PublicRoute = defineRoute({
-    method: 'POST',
-    path: '/probes/{id}',
+  const bare: PublicRoute = defineRoute('POST', '/probes/{id}', byKey('read:usage'), {
     tag: 'Probes',
     summary: 'Probe',
-    access: byKey('read:usage'),
     query: z.object({ deep: z.enum(['true']).optional() }),
     body: z.object({ count: z.int() }),
     responses: { 200: { schema: z.object({ total: z.int() }), description: 'Done.' } },

@@ -16,12 +16,9 @@ const Seen = z.object({
 /** One GET per scope at `/probe/<scope>`. The response describes the caller that the handler received. */
 export const scopeProbes = (): PublicRoute[] =>
   scopes.map((scope: ScopeName) =>
-    defineRoute({
-      method: 'GET',
-      path: `/probe/${scope.replace(':', '-')}`,
+    defineRoute('GET', `/probe/${scope.replace(':', '-')}`, byKey(scope), {
       tag: 'Probe',
       summary: `Needs ${scope}`,
-      access: byKey(scope),
       responses: { 200: { schema: Seen, description: 'The caller of the request.' } },
       handle: async ({ caller, address }) => ({
         status: 200,
@@ -37,34 +34,33 @@ export const scopeProbes = (): PublicRoute[] =>
 
 /** A route that every gate can reject, in order. It calls `reached` whenever its handler runs. */
 export const gatedProbe = (reached: () => void): PublicRoute =>
-  defineRoute({
-    method: 'POST',
-    path: '/probe/gated',
-    tag: 'Probe',
-    summary: 'Passes every gate',
-    access: byKey('send:email', {
+  defineRoute(
+    'POST',
+    '/probe/gated',
+    byKey('send:email', {
       tenantKey: 'TENANT_KEY_FORBIDDEN',
       projectKey: 'PROJECT_SCOPED_KEY',
       testKey: 'ENVIRONMENT_ESCALATION',
     }),
-    body: z.object({ n: z.number() }),
-    bodyLimit: 1_024,
-    idempotent: true,
-    responses: { 200: { schema: z.object({ n: z.number() }), description: 'Reached.' } },
-    handle: async ({ body }) => {
-      reached()
-      return { status: 200, body }
+    {
+      tag: 'Probe',
+      summary: 'Passes every gate',
+      body: z.object({ n: z.number() }),
+      bodyLimit: 1_024,
+      idempotent: true,
+      responses: { 200: { schema: z.object({ n: z.number() }), description: 'Reached.' } },
+      handle: async ({ body }) => {
+        reached()
+        return { status: 200, body }
+      },
     },
-  })
+  )
 
 /** Applies the `from` restriction of a key as every send does. */
 export const senderProbe = ({ senders }: Modules): PublicRoute =>
-  defineRoute({
-    method: 'POST',
-    path: '/probe/sender',
+  defineRoute('POST', '/probe/sender', byKey('send:email'), {
     tag: 'Probe',
     summary: 'Sends from a domain',
-    access: byKey('send:email'),
     body: z.object({ from_domain: z.string() }),
     responses: { 200: { schema: z.object({ from_domain: z.string() }), description: 'May send.' } },
     errors: ['DOMAIN_NOT_ALLOWED_FOR_KEY'],

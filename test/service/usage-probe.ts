@@ -32,11 +32,10 @@ const caps: Code[] = [
 export const usageProbes = ({ usage }: Modules): PublicRoute[] => {
   const reservations: Reservation[] = []
   const responses = { 200: { schema: z.object({ n: z.int() }), description: 'Done.' } }
-  const base = { method: 'POST', tag: 'Probe', access: byKey('send:email'), responses } as const
+  const base = { tag: 'Probe', responses }
   return [
-    defineRoute({
+    defineRoute('POST', '/probe/spend', byKey('send:email'), {
       ...base,
-      path: '/probe/spend',
       summary: 'Reserves usage',
       body: Body,
       errors: caps,
@@ -57,9 +56,8 @@ export const usageProbes = ({ usage }: Modules): PublicRoute[] => {
         return { status: 200, body: { n: reservations.push(reservation) - 1 } }
       },
     }),
-    defineRoute({
+    defineRoute('POST', '/probe/release', byKey('send:email'), {
       ...base,
-      path: '/probe/release',
       summary: 'Releases a reservation',
       body: z.object({ n: z.int() }),
       handle: async ({ body }) => {

@@ -181,12 +181,9 @@ let t: TestService
 let acme: CreatedOrg
 
 /** Fails with the code that the body names, so that every code is tested over HTTP. */
-const failingRoute = defineRoute({
-  method: 'POST',
-  path: '/probe/fail',
+const failingRoute = defineRoute('POST', '/probe/fail', byKey('read:keys'), {
   tag: 'Probe',
   summary: 'Fails',
-  access: byKey('read:keys'),
   body: z.object({ code: z.string() }),
   responses: { 200: { schema: z.object({}), description: 'Never.' } },
   handle: async ({ body }) => {

@@ -18,12 +18,9 @@ let started: (() => void) | undefined
 
 /** A POST that counts its runs and that a test can pause or make fail. */
 const effect = (path: string): PublicRoute =>
-  defineRoute({
-    method: 'POST',
-    path,
+  defineRoute('POST', path, byKey('send:email'), {
     tag: 'Probe',
     summary: 'Has an effect',
-    access: byKey('send:email'),
     idempotent: true,
     body: z.object({ n: z.number(), fail: z.boolean().optional(), items: z.array(z.number()).optional() }).loose(),
     responses: { 200: { schema: z.any(), description: 'Done.' } },

@@ -13,12 +13,9 @@ let runs = 0
 let started: (() => void) | undefined
 let pause: Promise<void> | undefined
 
-const countRuns = defineRoute({
-  method: 'POST',
-  path: '/probe/runs',
+const countRuns = defineRoute('POST', '/probe/runs', byKey('send:email'), {
   tag: 'Probe',
   summary: 'Counts its runs',
-  access: byKey('send:email'),
   idempotent: true,
   body: z.object({}).loose(),
   responses: { 200: { schema: z.any(), description: 'Done.' } },

@@ -6,12 +6,9 @@ import { startTestService, type TestService } from '../../../test/service/servic
 import { defineRoute } from './route.ts'
 import { byKey } from './route-access.ts'
 
-const crash = defineRoute({
-  method: 'GET',
-  path: '/probes/crash',
+const crash = defineRoute('GET', '/probes/crash', byKey('read:suppressions'), {
   tag: 'Probes',
   summary: 'Fails',
-  access: byKey('read:suppressions'),
   responses: { 200: { schema: z.object({}), description: 'Never.' } },
   handle: async () => {
     throw new Error('its own message')

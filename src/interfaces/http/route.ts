@@ -84,9 +84,8 @@ type Described = {
   responses: Record<number, ResponseShape>
 }
 
-/** What a route states besides its access, its input and its handler. */
+/** What a route states besides its path, its access, its input and its handler. */
 type Stated = {
-  method: Method
   /** With any other method, the path is not found. */
   hidden?: true
   /** A `GET` that is recorded or starts work. Only a script of the dashboard can send it, and never as HEAD. */
@@ -123,6 +122,7 @@ type DescribedIfPublic<A extends Access> = A extends KeyAccess ? Described : unk
 
 export type Route<A extends Access = Access> = Stated &
   DescribedIfPublic<A> & {
+    method: Method
     /** Below the base of its area, with parameters in braces: `/suppressions/{id}`. A star at the end is any text. */
     path: string
     access: A
@@ -152,13 +152,14 @@ export const defineRoute = <
   const Q extends z.ZodType | undefined,
   const B extends z.ZodType | undefined,
 >(
+  method: Method,
+  path: P,
+  access: A,
   route: Stated &
     DescribedIfPublic<A> & {
-      path: P
-      access: A
       query?: Q
       body?: B
       check?: (input: { query: Input<Q>; body: Input<B> }) => void
       handle: (call: Call<A, PathParams<P>, Input<Q>, Input<B>>) => Promise<RouteResponse>
     },
-): Route<A> => route as unknown as Route<A>
+): Route<A> => Object.assign(route, { method, path, access }) as unknown as Route<A>

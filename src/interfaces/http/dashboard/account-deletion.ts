@@ -8,10 +8,7 @@ import { bySession } from '../route-access.ts'
 type Needs = { deleteAccount: DeleteAccount; cookies: Cookies }
 
 export const accountDeletionRoutes = ({ deleteAccount, cookies }: Needs): DashboardRoute[] => [
-  defineRoute({
-    method: 'DELETE',
-    path: '/api/internal/user',
-    access: bySession('requireUserSession', { ownFactors: true }),
+  defineRoute('DELETE', '/api/internal/user', bySession('requireUserSession', { ownFactors: true }), {
     body: DeleteOwnAccount,
     responses: { 200: DeletedAccount },
     handle: async (call) => {

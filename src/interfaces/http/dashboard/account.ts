@@ -43,10 +43,7 @@ const shownProfile = (row: AccountRow) => ({
 })
 
 const profileRoutes = ({ profiles, changePassword }: AccountNeeds): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/api/auth/session',
-    access: bySession('public'),
+  defineRoute('GET', '/api/auth/session', bySession('public'), {
     responses: { 200: shapes.SessionResponse },
     handle: async ({ findSession }) => {
       const session = await findSession()
@@ -72,17 +69,11 @@ const profileRoutes = ({ profiles, changePassword }: AccountNeeds): DashboardRou
       return ok(body)
     },
   }),
-  defineRoute({
-    method: 'GET',
-    path: '/api/internal/user',
-    access: bySession('requireUserSession'),
+  defineRoute('GET', '/api/internal/user', bySession('requireUserSession'), {
     responses: { 200: shapes.Profile },
     handle: async ({ session }) => ok(shownProfile(await profiles.read(session.userId))),
   }),
-  defineRoute({
-    method: 'PATCH',
-    path: '/api/internal/user',
-    access: bySession('requireUserSession'),
+  defineRoute('PATCH', '/api/internal/user', bySession('requireUserSession'), {
     body: shapes.ProfileBody,
     responses: { 200: shapes.Profile },
     handle: async ({ session, body: { name, default_org_id: defaultOrgId } }) => {
@@ -90,10 +81,7 @@ const profileRoutes = ({ profiles, changePassword }: AccountNeeds): DashboardRou
       return ok(shownProfile(await profiles.change(session, change)))
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/user/password',
-    access: bySession('requireUserSession', { ownFactors: true }),
+  defineRoute('POST', '/api/internal/user/password', bySession('requireUserSession', { ownFactors: true }), {
     body: shapes.PasswordBody,
     responses: { 200: shapes.PasswordResponse },
     handle: async ({ session, body, ...where }) => {
@@ -105,10 +93,7 @@ const profileRoutes = ({ profiles, changePassword }: AccountNeeds): DashboardRou
 ]
 
 const factorRoutes = ({ secondFactor }: AccountNeeds): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/api/internal/user/2fa',
-    access: bySession('requireUserSession'),
+  defineRoute('GET', '/api/internal/user/2fa', bySession('requireUserSession'), {
     responses: { 200: shapes.FactorStatusResponse },
     handle: async ({ session }) => {
       const { enabledAt, backupCodesLeft } = await secondFactor.status(session.userId)
@@ -116,20 +101,14 @@ const factorRoutes = ({ secondFactor }: AccountNeeds): DashboardRoute[] => [
       return ok({ enabled: enabledAt !== null, enabled_at, backup_codes_left: backupCodesLeft })
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/user/2fa/setup',
-    access: bySession('requireUserSession', { ownFactors: true }),
+  defineRoute('POST', '/api/internal/user/2fa/setup', bySession('requireUserSession', { ownFactors: true }), {
     responses: { 200: shapes.FactorSetupResponse },
     handle: async ({ session }) => {
       const { secret, url, svg } = await secondFactor.setup(session.userId)
       return ok({ secret, otpauth_url: url, qr_svg: svg })
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/user/2fa/enable',
-    access: bySession('requireUserSession', { ownFactors: true }),
+  defineRoute('POST', '/api/internal/user/2fa/enable', bySession('requireUserSession', { ownFactors: true }), {
     body: shapes.FactorCodeBody,
     responses: { 200: shapes.FactorEnabledResponse },
     handle: async ({ session, body, ...where }) => {
@@ -137,10 +116,7 @@ const factorRoutes = ({ secondFactor }: AccountNeeds): DashboardRoute[] => [
       return ok({ enabled: true, backup_codes: codes })
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/user/2fa/disable',
-    access: bySession('requireUserSession', { ownFactors: true }),
+  defineRoute('POST', '/api/internal/user/2fa/disable', bySession('requireUserSession', { ownFactors: true }), {
     body: shapes.FactorDisableBody,
     responses: { 200: shapes.FactorDisabledResponse },
     handle: async ({ session, body: { code, backup_code: backupCode, password }, ...where }) => {
@@ -148,10 +124,7 @@ const factorRoutes = ({ secondFactor }: AccountNeeds): DashboardRoute[] => [
       return ok({ enabled: false })
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/user/2fa/backup-codes',
-    access: bySession('requireUserSession', { ownFactors: true }),
+  defineRoute('POST', '/api/internal/user/2fa/backup-codes', bySession('requireUserSession', { ownFactors: true }), {
     body: shapes.FactorCodeBody,
     responses: { 200: shapes.BackupCodesResponse },
     handle: async ({ session, body, ...where }) => {
@@ -176,17 +149,11 @@ const SessionItem = z.strictObject({
 const shownDevice = shownAs(SessionItem)
 
 const sessionRoutes = ({ manageSessions }: AccountNeeds): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/api/internal/sessions',
-    access: bySession('requireUserSession'),
+  defineRoute('GET', '/api/internal/sessions', bySession('requireUserSession'), {
     responses: { 200: listOf(SessionItem) },
     handle: async ({ session }) => ok(wholeList((await manageSessions.list(session)).map(shownDevice))),
   }),
-  defineRoute({
-    method: 'DELETE',
-    path: '/api/internal/sessions',
-    access: bySession('requireUserSession'),
+  defineRoute('DELETE', '/api/internal/sessions', bySession('requireUserSession'), {
     query: z.object({ id: givenId.min(1) }),
     responses: { 200: z.strictObject({ revoked: z.number() }) },
     handle: async (call) => {

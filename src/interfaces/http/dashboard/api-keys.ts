@@ -62,10 +62,7 @@ export const dashboardKeyRoutes = ({ manage }: Needs): DashboardRoute[] => [
     body: PatchKey,
     action: (scope, actor, id, body) => manage.patch(ownerOf(scope, actor), actor, id, body),
   }),
-  defineRoute({
-    method: 'DELETE',
-    path: '/api/internal/api-keys',
-    access: bySession('requireOwnerSession'),
+  defineRoute('DELETE', '/api/internal/api-keys', bySession('requireOwnerSession'), {
     query: ById,
     responses: { 200: RevokedKey },
     handle: async (call) => {

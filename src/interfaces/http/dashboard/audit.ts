@@ -142,10 +142,7 @@ export const auditRoutes = ({ list, find, verify, verifyChain }: Needs): Dashboa
     if (!verify.enabled) throw new Failure('AUDIT_SIGNING_DISABLED')
   }
   return [
-    defineRoute({
-      method: 'GET',
-      path: '/api/internal/audit',
-      access: bySession('requireDeveloperSession'),
+    defineRoute('GET', '/api/internal/audit', bySession('requireDeveloperSession'), {
       query: AuditQuery,
       responses: { 200: listOf(Entry) },
       handle: async ({ session, query }) => {
@@ -159,10 +156,7 @@ export const auditRoutes = ({ list, find, verify, verifyChain }: Needs): Dashboa
         return listed(withFiniteTimes(rows), query.limit, shownEntry)
       },
     }),
-    defineRoute({
-      method: 'GET',
-      path: '/api/internal/audit/entries/{id}',
-      access: bySession('requireDeveloperSession'),
+    defineRoute('GET', '/api/internal/audit/entries/{id}', bySession('requireDeveloperSession'), {
       params: { id: 'auditEntry' },
       responses: { 200: Entry },
       handle: async ({ session, params }) => {
@@ -171,10 +165,7 @@ export const auditRoutes = ({ list, find, verify, verifyChain }: Needs): Dashboa
         return ok(shownEntry(row))
       },
     }),
-    defineRoute({
-      method: 'GET',
-      path: '/api/internal/audit/verify',
-      access: bySession('requireOwnerSession'),
+    defineRoute('GET', '/api/internal/audit/verify', bySession('requireOwnerSession'), {
       acts: true,
       query: VerifyQuery,
       responses: { 200: Verified },
@@ -185,10 +176,7 @@ export const auditRoutes = ({ list, find, verify, verifyChain }: Needs): Dashboa
         return ok({ ...found, has_more, next_cursor })
       },
     }),
-    defineRoute({
-      method: 'GET',
-      path: '/api/internal/audit/chain',
-      access: bySession('requireOwnerSession'),
+    defineRoute('GET', '/api/internal/audit/chain', bySession('requireOwnerSession'), {
       acts: true,
       query: ChainQuery,
       responses: { 200: ChainFindings },

@@ -79,10 +79,7 @@ const signedIn = (cookies: Cookies, done: Completed, also: string[] = []): Route
 })
 
 const registrationRoutes = ({ cookies, register, verifyPhone }: AuthNeeds): DashboardRoute[] => [
-  defineRoute({
-    method: 'POST',
-    path: '/api/auth/register',
-    access: bySession('public'),
+  defineRoute('POST', '/api/auth/register', bySession('public'), {
     body: shapes.RegisterBody,
     responses: { 202: shapes.RegisterResponse },
     handle: async (call) => {
@@ -95,10 +92,7 @@ const registrationRoutes = ({ cookies, register, verifyPhone }: AuthNeeds): Dash
       }
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/auth/verify-email',
-    access: bySession('public'),
+  defineRoute('POST', '/api/auth/verify-email', bySession('public'), {
     body: shapes.VerifyEmailBody,
     responses: { 200: z.union([shapes.SignedInResponse, shapes.VerifiedResponse]) },
     handle: async (call) => {
@@ -113,10 +107,7 @@ const registrationRoutes = ({ cookies, register, verifyPhone }: AuthNeeds): Dash
       return { status: 200, body: { status: 'verified', redirect_to: '/login' }, cookies: [forget] }
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/auth/verify-phone',
-    access: bySession('requireUserSession', { ownFactors: true }),
+  defineRoute('POST', '/api/auth/verify-phone', bySession('requireUserSession', { ownFactors: true }), {
     body: shapes.VerifyPhoneBody,
     responses: { 200: shapes.PhoneVerified, 202: shapes.PhoneCodeSent },
     handle: async ({ session, body: { phone, code }, ...where }) => {
@@ -128,10 +119,7 @@ const registrationRoutes = ({ cookies, register, verifyPhone }: AuthNeeds): Dash
       return ok({ status: 'verified', phone })
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/auth/resend-verification',
-    access: bySession('public'),
+  defineRoute('POST', '/api/auth/resend-verification', bySession('public'), {
     body: shapes.ResendBody,
     responses: { 202: shapes.ResendResponse },
     handle: async ({ body }) => {
@@ -143,10 +131,7 @@ const registrationRoutes = ({ cookies, register, verifyPhone }: AuthNeeds): Dash
 ]
 
 const loginRoutes = ({ cookies, sessions, logIn }: AuthNeeds): DashboardRoute[] => [
-  defineRoute({
-    method: 'POST',
-    path: '/api/auth/login',
-    access: bySession('public'),
+  defineRoute('POST', '/api/auth/login', bySession('public'), {
     body: shapes.LoginBody,
     responses: { 200: shapes.CodeRequiredResponse },
     handle: async (call) => {
@@ -155,10 +140,7 @@ const loginRoutes = ({ cookies, sessions, logIn }: AuthNeeds): DashboardRoute[] 
       return ok(codeRequired(required))
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/auth/login/code',
-    access: bySession('public'),
+  defineRoute('POST', '/api/auth/login/code', bySession('public'), {
     body: shapes.LoginCodeBody,
     responses: { 200: z.union([shapes.SignedInResponse, shapes.FactorRequiredResponse]) },
     handle: async (call) => {
@@ -168,10 +150,7 @@ const loginRoutes = ({ cookies, sessions, logIn }: AuthNeeds): DashboardRoute[] 
       return 'session' in done ? signedIn(cookies, done) : { status: 200, body: factorRequired(done) }
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/auth/login/2fa',
-    access: bySession('public'),
+  defineRoute('POST', '/api/auth/login/2fa', bySession('public'), {
     body: shapes.LoginFactorBody,
     responses: { 200: shapes.SignedInResponse },
     handle: async (call) => {
@@ -184,18 +163,12 @@ const loginRoutes = ({ cookies, sessions, logIn }: AuthNeeds): DashboardRoute[] 
       return signedIn(cookies, await logIn.secondFactor(given, fromOf(call)))
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/auth/login/resend',
-    access: bySession('public'),
+  defineRoute('POST', '/api/auth/login/resend', bySession('public'), {
     body: shapes.LoginResendBody,
     responses: { 202: shapes.CodeRequiredResponse },
     handle: async ({ body }) => ({ status: 202, body: codeRequired(await logIn.resend(body.challenge_id)) }),
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/auth/logout',
-    access: bySession('public'),
+  defineRoute('POST', '/api/auth/logout', bySession('public'), {
     responses: { 204: null },
     handle: async ({ headers }) => {
       const token = cookieOf(headers.cookie, sessionCookie)
@@ -206,10 +179,7 @@ const loginRoutes = ({ cookies, sessions, logIn }: AuthNeeds): DashboardRoute[] 
 ]
 
 const stepUpRoutes = ({ cookies, stepUp }: AuthNeeds): DashboardRoute[] => [
-  defineRoute({
-    method: 'POST',
-    path: '/api/auth/step-up',
-    access: bySession('requireUserSession'),
+  defineRoute('POST', '/api/auth/step-up', bySession('requireUserSession'), {
     body: shapes.StepUpBody,
     responses: {
       200: z.union([shapes.CodeRequiredResponse, shapes.FactorRequiredResponse, shapes.SteppedUpResponse]),
@@ -237,10 +207,7 @@ const stepUpRoutes = ({ cookies, stepUp }: AuthNeeds): DashboardRoute[] => [
 ]
 
 const firstSignInRoutes = ({ cookies, firstSignIn }: AuthNeeds): DashboardRoute[] => [
-  defineRoute({
-    method: 'POST',
-    path: '/api/auth/first-sign-in',
-    access: bySession('public'),
+  defineRoute('POST', '/api/auth/first-sign-in', bySession('public'), {
     body: shapes.FirstSignInBody,
     responses: { 200: shapes.SignedInResponse },
     handle: async (call) => {
@@ -255,10 +222,7 @@ const firstSignInRoutes = ({ cookies, firstSignIn }: AuthNeeds): DashboardRoute[
 ]
 
 const passwordRoutes = ({ cookies, changePassword, unlock }: AuthNeeds): DashboardRoute[] => [
-  defineRoute({
-    method: 'POST',
-    path: '/api/auth/forgot-password',
-    access: bySession('public'),
+  defineRoute('POST', '/api/auth/forgot-password', bySession('public'), {
     body: shapes.ForgotBody,
     responses: { 202: shapes.ForgotResponse },
     handle: async ({ body }) => {
@@ -266,10 +230,7 @@ const passwordRoutes = ({ cookies, changePassword, unlock }: AuthNeeds): Dashboa
       return { status: 202, body: { status: 'sent' } }
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/auth/reset-password',
-    access: bySession('public'),
+  defineRoute('POST', '/api/auth/reset-password', bySession('public'), {
     body: shapes.ResetBody,
     responses: { 200: shapes.ResetResponse },
     handle: async (call) => {
@@ -278,10 +239,7 @@ const passwordRoutes = ({ cookies, changePassword, unlock }: AuthNeeds): Dashboa
       return { status: 200, body, cookies: [rememberDevice(cookies, device)] }
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/auth/unlock',
-    access: bySession('public'),
+  defineRoute('POST', '/api/auth/unlock', bySession('public'), {
     body: shapes.UnlockBody,
     responses: { 200: shapes.UnlockResponse },
     handle: async (call) => {

@@ -13,17 +13,11 @@ const path = '/api/internal/billing'
 export type BillingRouteNeeds = { read: ReadBilling; manage: ManageBilling }
 
 export const billingRoutes = ({ read, manage }: BillingRouteNeeds): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path,
-    access: bySession('requireSession'),
+  defineRoute('GET', path, bySession('requireSession'), {
     responses: { 200: Billing },
     handle: async ({ session }) => ok(await read(session.orgId)),
   }),
-  defineRoute({
-    method: 'POST',
-    path,
-    access: bySession('requireOwnerSession', { whileSuspended: 'open' }),
+  defineRoute('POST', path, bySession('requireOwnerSession', { whileSuspended: 'open' }), {
     body: StartUpgrade,
     responses: { 200: CheckoutPage },
     handle: async ({ session, body }) => {
@@ -31,10 +25,7 @@ export const billingRoutes = ({ read, manage }: BillingRouteNeeds): DashboardRou
       return ok({ checkout_url })
     },
   }),
-  defineRoute({
-    method: 'PATCH',
-    path,
-    access: bySession('requireOwnerSession', { whileSuspended: 'open' }),
+  defineRoute('PATCH', path, bySession('requireOwnerSession', { whileSuspended: 'open' }), {
     body: PatchBilling,
     responses: { 200: Billing },
     handle: async (call) => {
@@ -44,10 +35,7 @@ export const billingRoutes = ({ read, manage }: BillingRouteNeeds): DashboardRou
       return ok(await read(orgId))
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: `${path}/portal`,
-    access: bySession('requireOwnerSession', { whileSuspended: 'open' }),
+  defineRoute('POST', `${path}/portal`, bySession('requireOwnerSession', { whileSuspended: 'open' }), {
     responses: { 200: PortalPage },
     handle: async ({ session }) => {
       const portal_url = await manage.openPortal(session.orgId, session.userId)

@@ -18,10 +18,7 @@ const Query = AnalyticsQuery.extend({
 })
 
 export const dashboardAnalyticsRoutes = ({ read }: { read: ReadAnalytics }): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/api/internal/analytics',
-    access: bySession('requireSession'),
+  defineRoute('GET', '/api/internal/analytics', bySession('requireSession'), {
     query: Query,
     responses: { 200: Analytics },
     handle: async ({ session, query: { environment, tenant_id: tenantId = null, ...query } }) =>

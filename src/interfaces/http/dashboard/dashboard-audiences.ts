@@ -51,11 +51,8 @@ export const dashboardAudienceRoutes = ({ manage, send, estimate, tenantScope }:
       manage.create(await tenantScope(scope, tenantId), actor, body),
   }),
   routes.remove({ path, access: bySession('requireDeveloperSession'), action: manage.remove }),
-  defineRoute({
-    method: 'POST',
-    path: `${path}/{id}/send`,
+  defineRoute('POST', `${path}/{id}/send`, bySession('requireDeveloperSession'), {
     params: { id: 'audience' },
-    access: bySession('requireDeveloperSession'),
     body: SendAudienceBody,
     bounds: { elements: maxVariableValues, values: maxVariableValues + 100 },
     responses: { 200: AudienceSent },
@@ -66,11 +63,8 @@ export const dashboardAudienceRoutes = ({ manage, send, estimate, tenantScope }:
       return { status: 200, body: await send(senderOf(session), request), recorded: true }
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: `${path}/{id}/estimate`,
+  defineRoute('POST', `${path}/{id}/estimate`, bySession('requireDeveloperSession'), {
     params: { id: 'audience' },
-    access: bySession('requireDeveloperSession'),
     body: SendAudienceBody,
     bounds: { elements: maxVariableValues, values: maxVariableValues + 100 },
     responses: { 200: SendEstimate },

@@ -35,10 +35,7 @@ export const dashboardBrandRoutes = ({ read, add, correct, remove, check }: Need
     list: ({ orgId }, query) => read.list({ orgId, environment: query.environment ?? null }, query),
   }),
   routes.create({ path, access: bySession('requireDeveloperSession'), body: CreateBrand, action: add }),
-  defineRoute({
-    method: 'PATCH',
-    path,
-    access: bySession('requireDeveloperSession'),
+  defineRoute('PATCH', path, bySession('requireDeveloperSession'), {
     query: idQuery,
     // Strict, so that a misspelled field is not taken for a request to check the brand.
     body: PatchBrand.strict(),

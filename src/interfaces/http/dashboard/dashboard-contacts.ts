@@ -26,10 +26,7 @@ const routes = memberRoutes(contacts)
 type Needs = { manage: ManageContacts; find: FindContacts; tenantScope: TenantScope }
 
 export const dashboardContactRoutes = ({ manage, find, tenantScope }: Needs): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path,
-    access: bySession('requireSession'),
+  defineRoute('GET', path, bySession('requireSession'), {
     query: contactsQuery,
     responses: { 200: oneOrListOf(Contact) },
     handle: async ({ session, query: { id, audience_id: audienceId, tenant_id: tenantId, ...query } }) => {
@@ -38,10 +35,7 @@ export const dashboardContactRoutes = ({ manage, find, tenantScope }: Needs): Da
       return listedFound(await find(scope, { audienceId, tenantId, ...query }), contacts.show)
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path,
-    access: bySession('requireDeveloperSession'),
+  defineRoute('POST', path, bySession('requireDeveloperSession'), {
     body: refusing(CreateContact.safeExtend({ tenant_id: givenId.nullish() }), {
       contact_id: 'Add an existing contact to an audience instead.',
     }),
@@ -59,10 +53,7 @@ export const dashboardContactRoutes = ({ manage, find, tenantScope }: Needs): Da
     body: PatchContact,
     action: (scope, _actor, id, body) => manage.patch(scope, id, body),
   }),
-  defineRoute({
-    method: 'DELETE',
-    path,
-    access: bySession('requireDeveloperSession'),
+  defineRoute('DELETE', path, bySession('requireDeveloperSession'), {
     query: idQuery,
     responses: { 200: Deleted },
     handle: async (call) => deleted(await manage.remove(scopeOf(call.session), userActor(call), call.query.id)),

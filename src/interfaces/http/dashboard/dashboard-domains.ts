@@ -41,10 +41,7 @@ export const domainDashboardRoutes = ({ manage, hosts }: Needs): DashboardRoute[
       body: CreateDomain,
       action: manage.create,
     }),
-    defineRoute({
-      method: 'PATCH',
-      path: '/api/internal/domains',
-      access: bySession('requireDeveloperSession'),
+    defineRoute('PATCH', '/api/internal/domains', bySession('requireDeveloperSession'), {
       body: CheckDomain,
       responses: { 200: Domain },
       handle: async (call) =>

@@ -33,35 +33,23 @@ export const dashboardInboundRoutes = ({ read }: { read: ReadInbound }): Dashboa
     return read.list({ ...scopeOf(session), tenantId }, filters, query)
   }
   return [
-    defineRoute({
-      method: 'GET',
-      path: '/api/internal/inbound-sms',
-      access: bySession('requireSession'),
+    defineRoute('GET', '/api/internal/inbound-sms', bySession('requireSession'), {
       query: ListQuery,
       responses: { 200: listOf(InboundSmsItem) },
       handle: async ({ session, query }) => ok(page(await list(session, 'sms', query), query.limit, shownInboundSms)),
     }),
-    defineRoute({
-      method: 'GET',
-      path: '/api/internal/inbound-emails',
-      access: bySession('requireSession'),
+    defineRoute('GET', '/api/internal/inbound-emails', bySession('requireSession'), {
       query: ListQuery,
       responses: { 200: listOf(InboundEmailItem) },
       handle: async ({ session, query }) => ok(page(await list(session, 'email', query), query.limit, shownEmail)),
     }),
-    defineRoute({
-      method: 'GET',
-      path: '/api/internal/inbound/{id}',
-      access: bySession('requireSession'),
+    defineRoute('GET', '/api/internal/inbound/{id}', bySession('requireSession'), {
       // The ids of emails are accepted too.
       params: { id: 'inboundSms' },
       responses: { 200: InboundDetailItem },
       handle: async ({ session, params }) => ok(shownInboundDetail(await read.find(scopeOf(session), params.id))),
     }),
-    defineRoute({
-      method: 'GET',
-      path: '/api/internal/inbound-emails/{id}/attachments/{position}',
-      access: bySession('requireSession'),
+    defineRoute('GET', '/api/internal/inbound-emails/{id}/attachments/{position}', bySession('requireSession'), {
       params: { id: 'inboundEmail' },
       positions: { position: 'The place of the attachment, from 0.' },
       responses: { 200: 'file' },

@@ -40,10 +40,7 @@ export const dashboardJobRoutes = ({ read, cancel }: Needs): DashboardRoute[] =>
     access: bySession('requireSession'),
     action: ({ orgId }, id) => read.find({ orgId, tenantId: null, projectId: null }, id),
   }),
-  defineRoute({
-    method: 'POST',
-    path: `${path}/{id}/cancel`,
-    access: bySession('requireDeveloperSession'),
+  defineRoute('POST', `${path}/{id}/cancel`, bySession('requireDeveloperSession'), {
     params: { id: 'job' },
     responses: { 200: JobCanceled },
     handle: async (call) => {

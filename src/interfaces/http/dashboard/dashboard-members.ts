@@ -19,11 +19,8 @@ const path = '/api/internal/audiences/{id}'
 const params = { id: 'audience' } as const
 
 const csvRoutes = ({ importCsv, exportCsv }: Needs): DashboardRoute[] => [
-  defineRoute({
-    method: 'POST',
-    path: `${path}/import-csv`,
+  defineRoute('POST', `${path}/import-csv`, bySession('requireDeveloperSession'), {
     params,
-    access: bySession('requireDeveloperSession'),
     uploads: [csvType],
     bodyLimit: maxCsvBytes,
     responses: { 200: ImportReport },
@@ -33,22 +30,16 @@ const csvRoutes = ({ importCsv, exportCsv }: Needs): DashboardRoute[] => [
       return ok(report)
     },
   }),
-  defineRoute({
-    method: 'GET',
-    path: `${path}/export-csv`,
+  defineRoute('GET', `${path}/export-csv`, bySession('requireOwnerSession'), {
     params,
-    access: bySession('requireOwnerSession'),
     responses: { 200: 'file' },
     handle: async ({ session, params: { id } }) => csvDownload(await exportCsv(scopeOf(session), id as string)),
   }),
 ]
 
 export const dashboardMemberRoutes = (needs: Needs): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: `${path}/contacts`,
+  defineRoute('GET', `${path}/contacts`, bySession('requireSession'), {
     params,
-    access: bySession('requireSession'),
     query: listQuery(),
     responses: { 200: listOf(Contact) },
     handle: async ({ session, params: { id }, query }) => {
@@ -57,11 +48,8 @@ export const dashboardMemberRoutes = (needs: Needs): DashboardRoute[] => [
       return listed(rows, query.limit, contacts.show)
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: `${path}/contacts`,
+  defineRoute('POST', `${path}/contacts`, bySession('requireDeveloperSession'), {
     params,
-    access: bySession('requireDeveloperSession'),
     body: AddMember,
     responses: { 200: AudienceMember, 201: AudienceMember },
     handle: async (call) => {
@@ -70,11 +58,8 @@ export const dashboardMemberRoutes = (needs: Needs): DashboardRoute[] => [
       return { status: linked ? 201 : 200, body: { ...contacts.show(row), audience_id: audienceId } }
     },
   }),
-  defineRoute({
-    method: 'DELETE',
-    path: `${path}/contacts`,
+  defineRoute('DELETE', `${path}/contacts`, bySession('requireDeveloperSession'), {
     params,
-    access: bySession('requireDeveloperSession'),
     query: idQuery,
     responses: { 200: Deleted },
     handle: async ({ session, params: { id }, query }) =>

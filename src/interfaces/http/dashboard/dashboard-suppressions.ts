@@ -43,19 +43,13 @@ const routes = memberRoutes({ ...suppressions, item: ShownSuppression, show })
 type Needs = { add: AddSuppressions; remove: RemoveSuppression; find: FindSuppressions; tenantScope: TenantScope }
 
 export const dashboardSuppressionRoutes = ({ add, remove, find, tenantScope }: Needs): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path,
-    access: bySession('requireSession'),
+  defineRoute('GET', path, bySession('requireSession'), {
     query: ListQuery,
     responses: { 200: listOf(ShownSuppression) },
     handle: async ({ session, query: { tenant_id: tenantId, ...query } }) =>
       listedFound(await find(session.orgId, { tenantId, ...query }), show),
   }),
-  defineRoute({
-    method: 'POST',
-    path,
-    access: bySession('requireDeveloperSession'),
+  defineRoute('POST', path, bySession('requireDeveloperSession'), {
     body: z.intersection(
       SuppressionTarget,
       refusing(z.object({ tenant_id: givenId.nullish() }), { items: 'Add one suppression at a time.' }),

@@ -44,10 +44,7 @@ const readRoutes = ({ manage, render }: Needs): DashboardRoute[] => [
         ? manage.list({ orgId, tenantId }, { channel }, query)
         : manage.listOwn({ orgId, tenantId }, { channel }, query),
   }),
-  defineRoute({
-    method: 'POST',
-    path: `${path}/preview`,
-    access: bySession('requireSession', { whileSuspended: 'open' }),
+  defineRoute('POST', `${path}/preview`, bySession('requireSession', { whileSuspended: 'open' }), {
     // It changes nothing.
     body: PreviewContent,
     bounds: { values: maxVariableValues + 100 },

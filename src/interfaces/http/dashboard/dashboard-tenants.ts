@@ -44,10 +44,7 @@ type Needs = { create: CreateTenants; lifecycle: TenantLifecycle }
 type Usage = { clock: Clock; usage: ReadUsage }
 
 const readRoutes = ({ lifecycle }: Needs, { clock, usage }: Usage): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path,
-    access: bySession('requireSession'),
+  defineRoute('GET', path, bySession('requireSession'), {
     query: ListQuery,
     responses: { 200: listOf(Tenant) },
     handle: async ({ session: { orgId }, query }) => {
@@ -59,11 +56,8 @@ const readRoutes = ({ lifecycle }: Needs, { clock, usage }: Usage): DashboardRou
     },
   }),
   routes.get({ path: `${path}/{id}`, access: bySession('requireSession'), action: lifecycle.get }),
-  defineRoute({
-    method: 'GET',
-    path: `${path}/{id}/usage`,
+  defineRoute('GET', `${path}/{id}/usage`, bySession('requireSession'), {
     params: { id: 'tenant' },
-    access: bySession('requireSession'),
     query: periodQuery.extend({ environment: environmentFilter }),
     responses: { 200: UsageReport },
     handle: async ({ session, params, query }) => {

@@ -65,10 +65,7 @@ const endpointRoutes = ({ manage, fire }: Needs): DashboardRoute[] => [
     access: bySession('requireDeveloperSession'),
     action: manage.remove,
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/webhooks/rotate',
-    access: bySession('requireDeveloperSession'),
+  defineRoute('POST', '/api/internal/webhooks/rotate', bySession('requireDeveloperSession'), {
     body: Rotate,
     responses: { 200: RotatedWebhook },
     handle: async (call) => {
@@ -77,10 +74,7 @@ const endpointRoutes = ({ manage, fire }: Needs): DashboardRoute[] => [
       return ok(rotatedWebhooks.show(rotated))
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/webhooks/{id}/test',
-    access: bySession('requireDeveloperSession'),
+  defineRoute('POST', '/api/internal/webhooks/{id}/test', bySession('requireDeveloperSession'), {
     params: { id: 'webhookEndpoint' },
     body: TestFire,
     responses: { 200: TestFired },
@@ -106,18 +100,12 @@ const deliveryRoutes = ({ manage, deliveries, fire }: Needs, messages: Messages)
       return deliveries.ofOrg({ orgId, endpointId, status, event }, query)
     },
   }),
-  defineRoute({
-    method: 'GET',
-    path: '/api/internal/webhook-deliveries/{id}',
-    access: bySession('requireSession'),
+  defineRoute('GET', '/api/internal/webhook-deliveries/{id}', bySession('requireSession'), {
     params: { id: 'webhookDelivery' },
     responses: { 200: DeliveryDetail },
     handle: async ({ session, params }) => ok(shownDeliveryDetail(await fire.findInOrg(scopeOf(session), params.id))),
   }),
-  defineRoute({
-    method: 'GET',
-    path: '/api/internal/messages/{id}/deliveries',
-    access: bySession('requireSession'),
+  defineRoute('GET', '/api/internal/messages/{id}/deliveries', bySession('requireSession'), {
     params: { id: 'message' },
     query: listQuery(),
     responses: { 200: listOf(Delivery) },
@@ -127,10 +115,7 @@ const deliveryRoutes = ({ manage, deliveries, fire }: Needs, messages: Messages)
       return listed(rows, query.limit, webhookDeliveries.show)
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/webhook-deliveries/{id}/replay',
-    access: bySession('requireDeveloperSession'),
+  defineRoute('POST', '/api/internal/webhook-deliveries/{id}/replay', bySession('requireDeveloperSession'), {
     params: { id: 'webhookDelivery' },
     responses: { 202: Replayed },
     handle: async (call) => {

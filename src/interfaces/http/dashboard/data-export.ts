@@ -5,10 +5,7 @@ import { type DashboardRoute, defineRoute } from '../route.ts'
 import { bySession } from '../route-access.ts'
 
 export const dataExportRoutes = ({ exportOwnData }: { exportOwnData: PersonalExport }): DashboardRoute[] => [
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/user/data-export',
-    access: bySession('requireUserSession', { ownFactors: true }),
+  defineRoute('POST', '/api/internal/user/data-export', bySession('requireUserSession', { ownFactors: true }), {
     responses: { 200: 'file' },
     handle: async (call) => {
       const contentType = 'application/json'

@@ -46,10 +46,7 @@ const tokenRoutes = ({ tokens }: Needs): DashboardRoute[] => [
     action: ({ orgId }, actor, { name, expires_in_days: expiresInDays = null }) =>
       tokens.create(orgId, actor, { name, expiresInDays }),
   }),
-  defineRoute({
-    method: 'DELETE',
-    path: tokensPath,
-    access: bySession('requireOwnerSession'),
+  defineRoute('DELETE', tokensPath, bySession('requireOwnerSession'), {
     query: idQuery,
     responses: { 200: Deleted },
     handle: async (call) => {
@@ -69,17 +66,11 @@ export const directoryRoutes = (needs: Needs): DashboardRoute[] => {
   })
   return [
     ...tokenRoutes(needs),
-    defineRoute({
-      method: 'GET',
-      path: mappingPath,
-      access: bySession('requireSession'),
+    defineRoute('GET', mappingPath, bySession('requireSession'), {
       responses: { 200: ScimMapping },
       handle: async ({ session }) => ok(shown(await mapping.read(session.orgId))),
     }),
-    defineRoute({
-      method: 'PUT',
-      path: mappingPath,
-      access: bySession('requireOwnerSession'),
+    defineRoute('PUT', mappingPath, bySession('requireOwnerSession'), {
       body: PutScimMapping,
       responses: { 200: ScimMapping },
       handle: async (call) => {

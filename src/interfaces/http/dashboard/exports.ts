@@ -51,10 +51,7 @@ const makeShow =
 type Needs = { clock: Clock; streamOrg: StreamOrg; jobs: ExportJobs }
 
 const makeDownload = (jobs: ExportJobs): DashboardRoute =>
-  defineRoute({
-    method: 'GET',
-    path: `${jobsPath}/{id}/download`,
-    access: bySession(gate),
+  defineRoute('GET', `${jobsPath}/{id}/download`, bySession(gate), {
     params: { id: 'exportJob' },
     responses: { 200: 'file', 206: 'file' },
     handle: async ({ session, params: { id }, headers: asked }) => {
@@ -78,10 +75,7 @@ export const exportRoutes = ({ clock, streamOrg, jobs }: Needs): DashboardRoute[
   const show = makeShow(clock)
   const routes = memberRoutes({ kind: 'exportJob', item: ExportJob, show })
   return [
-    defineRoute({
-      method: 'GET',
-      path: '/api/internal/org/export',
-      access: bySession(gate),
+    defineRoute('GET', '/api/internal/org/export', bySession(gate), {
       acts: true,
       responses: { 200: 'file' },
       handle: async (call) => {
@@ -91,10 +85,7 @@ export const exportRoutes = ({ clock, streamOrg, jobs }: Needs): DashboardRoute[
         return { status: 200, headers, file: { contentType, content } }
       },
     }),
-    defineRoute({
-      method: 'POST',
-      path: '/api/internal/org/export/async',
-      access: bySession(gate, { whileSuspended: 'open' }),
+    defineRoute('POST', '/api/internal/org/export/async', bySession(gate, { whileSuspended: 'open' }), {
       // Its owner may take the data along.
       responses: { 202: ExportJob },
       handle: async (call) => ({ status: 202, body: show(await jobs.request(call.session.orgId, userActor(call))) }),

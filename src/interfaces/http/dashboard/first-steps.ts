@@ -22,10 +22,7 @@ const FirstSteps = z.strictObject({
 type Needs = { setup: ReadSetup; serviceDomain: string }
 
 export const firstStepRoutes = ({ setup, serviceDomain }: Needs): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/api/internal/first-steps',
-    access: bySession('requireSession'),
+  defineRoute('GET', '/api/internal/first-steps', bySession('requireSession'), {
     responses: { 200: FirstSteps },
     handle: async ({ session }) => {
       const row = await setup.firstSteps(session.orgId)

@@ -109,10 +109,7 @@ export type MessageRouteNeeds = {
 }
 
 const readRoutes = ({ browse, read, possibleSubjects }: MessageRouteNeeds): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/api/internal/messages',
-    access: bySession('requireSession'),
+  defineRoute('GET', '/api/internal/messages', bySession('requireSession'), {
     query: ListQuery,
     responses: { 200: MessageList },
     handle: async ({ session, query }) => {
@@ -138,10 +135,7 @@ const readRoutes = ({ browse, read, possibleSubjects }: MessageRouteNeeds): Dash
       })
     },
   }),
-  defineRoute({
-    method: 'GET',
-    path: '/api/internal/messages/{id}',
-    access: bySession('requireSession'),
+  defineRoute('GET', '/api/internal/messages/{id}', bySession('requireSession'), {
     params: { id: 'message' },
     responses: { 200: ShownMessage },
     handle: async ({ session: { orgId }, params }) => {
@@ -155,10 +149,7 @@ const readRoutes = ({ browse, read, possibleSubjects }: MessageRouteNeeds): Dash
 
 export const messageRoutes = (needs: MessageRouteNeeds): DashboardRoute[] => [
   ...readRoutes(needs),
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/messages/{id}/resend',
-    access: bySession('requireDeveloperSession'),
+  defineRoute('POST', '/api/internal/messages/{id}/resend', bySession('requireDeveloperSession'), {
     params: { id: 'message' },
     responses: { 201: Resent },
     handle: async (call) => {
@@ -167,10 +158,7 @@ export const messageRoutes = (needs: MessageRouteNeeds): DashboardRoute[] => [
       return created({ id, status: 'scheduled', scheduled_at, resent_from: row.id })
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/messages/{id}/cancel',
-    access: bySession('requireDeveloperSession'),
+  defineRoute('POST', '/api/internal/messages/{id}/cancel', bySession('requireDeveloperSession'), {
     params: { id: 'message' },
     responses: { 200: CanceledMessage },
     handle: async (call) => {

@@ -27,18 +27,12 @@ const grantResource = { kind: 'oauthGrant', item: OAuthGrant, show: shownAs(OAut
 const reachOf = ({ ssoOrgId, ownFactors }: UserSession): string | null => (ownFactors ? null : ssoOrgId)
 
 const consentRoutes = ({ consent }: OAuthDashboardNeeds): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/api/internal/oauth/request',
-    access: bySession('requireUserSession'),
+  defineRoute('GET', '/api/internal/oauth/request', bySession('requireUserSession'), {
     query: ByRequest,
     responses: { 200: ConsentRequest },
     handle: async ({ session, query }) => ok(await consent.read(session.userId, query.id)),
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/oauth/consent',
-    access: bySession('requireUserSession'),
+  defineRoute('POST', '/api/internal/oauth/consent', bySession('requireUserSession'), {
     body: ConsentBody,
     responses: { 200: Consented },
     handle: async (call) =>
@@ -50,10 +44,7 @@ export const oauthRoutes = (needs: OAuthDashboardNeeds): DashboardRoute[] => {
   const { grants, endGrants } = needs
   return [
     ...consentRoutes(needs),
-    defineRoute({
-      method: 'GET',
-      path: '/api/internal/oauth/grants',
-      access: bySession('requireUserSession'),
+    defineRoute('GET', '/api/internal/oauth/grants', bySession('requireUserSession'), {
       query: listQuery(),
       responses: { 200: listOf(OAuthGrant) },
       handle: async ({ session, query }) => {
@@ -62,10 +53,7 @@ export const oauthRoutes = (needs: OAuthDashboardNeeds): DashboardRoute[] => {
         return listed(rows, query.limit, grantResource.show)
       },
     }),
-    defineRoute({
-      method: 'DELETE',
-      path: '/api/internal/oauth/grants',
-      access: bySession('requireUserSession'),
+    defineRoute('DELETE', '/api/internal/oauth/grants', bySession('requireUserSession'), {
       query: ByGrant,
       responses: { 200: EndedGrant },
       handle: async (call) => {
@@ -79,10 +67,7 @@ export const oauthRoutes = (needs: OAuthDashboardNeeds): DashboardRoute[] => {
       query: listQuery(),
       action: ({ orgId }, query) => grants.ofOrg(orgId, query),
     }),
-    defineRoute({
-      method: 'DELETE',
-      path: '/api/internal/org/oauth-grants',
-      access: bySession('requireOwnerSession'),
+    defineRoute('DELETE', '/api/internal/org/oauth-grants', bySession('requireOwnerSession'), {
       query: ByGrant,
       responses: { 200: EndedGrant },
       handle: async (call) => {

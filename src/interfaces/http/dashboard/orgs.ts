@@ -45,10 +45,7 @@ const makeShow = (serviceDomain: string) => (row: OwnOrgRow) =>
   shownOrg({ ...row, sandbox_domain: sandboxDomain(row.slug, serviceDomain) })
 
 const personalOrgRoutes = ({ manage, cookies, serviceDomain }: OrgRouteNeeds): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/api/internal/orgs',
-    access: bySession('requireUserSession'),
+  defineRoute('GET', '/api/internal/orgs', bySession('requireUserSession'), {
     query: listQuery(),
     responses: { 200: listOf(ListedOrg) },
     handle: async ({ session, query }) => {
@@ -65,10 +62,7 @@ const personalOrgRoutes = ({ manage, cookies, serviceDomain }: OrgRouteNeeds): D
       return listed(rows, query.limit, show)
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/org',
-    access: bySession('requireUserSession', { ownFactors: true }),
+  defineRoute('POST', '/api/internal/org', bySession('requireUserSession', { ownFactors: true }), {
     body: CreateOwnOrg,
     responses: { 201: OwnOrg },
     handle: async (call) => {
@@ -76,10 +70,7 @@ const personalOrgRoutes = ({ manage, cookies, serviceDomain }: OrgRouteNeeds): D
       return { status: 201, body: makeShow(serviceDomain)(org), cookies: [activeOrg(cookies, org.id)] }
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/org/switch',
-    access: bySession('requireUserSession'),
+  defineRoute('POST', '/api/internal/org/switch', bySession('requireUserSession'), {
     body: SwitchOrg,
     responses: { 200: SwitchedOrg },
     handle: async ({ session, body }) => {
@@ -95,17 +86,11 @@ export const orgRoutes = (needs: OrgRouteNeeds): DashboardRoute[] => {
   const show = makeShow(serviceDomain)
   return [
     ...personalOrgRoutes(needs),
-    defineRoute({
-      method: 'GET',
-      path: '/api/internal/org',
-      access: bySession('requireSession'),
+    defineRoute('GET', '/api/internal/org', bySession('requireSession'), {
       responses: { 200: OwnOrg },
       handle: async ({ session }) => ok(show(await manage.get(session.orgId, session.userId))),
     }),
-    defineRoute({
-      method: 'PATCH',
-      path: '/api/internal/org',
-      access: bySession('requireOwnerSession'),
+    defineRoute('PATCH', '/api/internal/org', bySession('requireOwnerSession'), {
       body: PatchOwnOrg,
       responses: { 200: OwnOrg },
       handle: async (call) => {
@@ -113,10 +98,7 @@ export const orgRoutes = (needs: OrgRouteNeeds): DashboardRoute[] => {
         return ok(show(org))
       },
     }),
-    defineRoute({
-      method: 'DELETE',
-      path: '/api/internal/org',
-      access: bySession('requireOwnerSession'),
+    defineRoute('DELETE', '/api/internal/org', bySession('requireOwnerSession'), {
       body: DeleteOwnOrg,
       responses: { 200: DeletedOrg },
       handle: async (call) => {
@@ -127,10 +109,7 @@ export const orgRoutes = (needs: OrgRouteNeeds): DashboardRoute[] => {
         return { status: 200, body, cookies: [cookies.clear(activeOrgCookie)] }
       },
     }),
-    defineRoute({
-      method: 'POST',
-      path: '/api/internal/org/transfer-ownership',
-      access: bySession('requireOwnerSession'),
+    defineRoute('POST', '/api/internal/org/transfer-ownership', bySession('requireOwnerSession'), {
       body: TransferTo,
       responses: { 200: OwnOrg },
       handle: async (call) => {

@@ -49,10 +49,7 @@ const sumOf = (rows: Counted[]): Counted => {
 type Needs = { clock: Clock; analytics: ReadAnalytics; usage: ReadUsage; setup: ReadSetup }
 
 export const overviewRoutes = ({ clock, analytics, usage, setup }: Needs): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/api/internal/overview',
-    access: bySession('requireSession'),
+  defineRoute('GET', '/api/internal/overview', bySession('requireSession'), {
     /** Live unless it says otherwise. */
     query: z.object({ environment: environmentFilter }),
     responses: { 200: Overview },

@@ -93,10 +93,7 @@ export const sendByMemberRoutes = (needs: Needs): DashboardRoute[] => {
   const sendAtOnce = makeSendAs(needs, 'sendAtOnce')
   const send = makeSendAs(needs, 'send')
   return [
-    defineRoute({
-      method: 'POST',
-      path: '/api/internal/templates/test-send',
-      access: bySession('requireWriteSession'),
+    defineRoute('POST', '/api/internal/templates/test-send', bySession('requireWriteSession'), {
       body: TestSend,
       bounds: { values: maxVariableValues + 100 },
       responses: { 200: TestSent },
@@ -117,10 +114,7 @@ export const sendByMemberRoutes = (needs: Needs): DashboardRoute[] => {
         return ok({ id: sent.id, status: sent.status })
       },
     }),
-    defineRoute({
-      method: 'POST',
-      path: '/api/internal/messages/send',
-      access: bySession('requireDeveloperSession'),
+    defineRoute('POST', '/api/internal/messages/send', bySession('requireDeveloperSession'), {
       body: Compose,
       bodyLimit: 10 * megabyte,
       bounds: { values: maxVariableValues + 1_000 },

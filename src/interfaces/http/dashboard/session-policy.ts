@@ -17,17 +17,11 @@ const PolicyBody = z.object({
 })
 
 export const sessionPolicyRoutes = ({ policies }: { policies: SessionPolicies }): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/api/internal/org/session-policy',
-    access: bySession('requireSession'),
+  defineRoute('GET', '/api/internal/org/session-policy', bySession('requireSession'), {
     responses: { 200: Policy },
     handle: async ({ session }) => ok(await policies.read(session.orgId, session.userId)),
   }),
-  defineRoute({
-    method: 'PATCH',
-    path: '/api/internal/org/session-policy',
-    access: bySession('requireOwnerSession'),
+  defineRoute('PATCH', '/api/internal/org/session-policy', bySession('requireOwnerSession'), {
     body: PolicyBody,
     responses: { 200: Policy },
     handle: async (call) => {

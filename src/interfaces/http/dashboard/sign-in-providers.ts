@@ -97,10 +97,7 @@ const routesOf = (id: ProviderId, needs: ProviderNeeds): DashboardRoute[] => {
   }
 
   return [
-    defineRoute({
-      method: 'GET',
-      path: `/api/auth/${id}`,
-      access: bySession('public'),
+    defineRoute('GET', `/api/auth/${id}`, bySession('public'), {
       query: z.object({ redirect_to: redirectPath }),
       responses: { 302: null },
       handle: async ({ query }) => {
@@ -114,10 +111,7 @@ const routesOf = (id: ProviderId, needs: ProviderNeeds): DashboardRoute[] => {
         }
       },
     }),
-    defineRoute({
-      method: 'GET',
-      path: callback,
-      access: bySession('public'),
+    defineRoute('GET', callback, bySession('public'), {
       query: Returned,
       responses: { 302: null },
       handle: async (call) => {
@@ -145,10 +139,7 @@ const routesOf = (id: ProviderId, needs: ProviderNeeds): DashboardRoute[] => {
 
 export const providerRoutes = (needs: ProviderNeeds): DashboardRoute[] => [
   ...(['google', 'github', 'oidc'] as const).flatMap((id) => routesOf(id, needs)),
-  defineRoute({
-    method: 'GET',
-    path: '/api/auth/providers',
-    access: bySession('public'),
+  defineRoute('GET', '/api/auth/providers', bySession('public'), {
     responses: { 200: z.strictObject({ data: z.array(z.strictObject({ id: z.string(), name: z.string() })) }) },
     handle: async () => ok({ data: needs.providers.map(({ id, name }) => ({ id, name })) }),
   }),

@@ -17,17 +17,11 @@ const show = ({ countries, updatedAt, updatedBy }: OwnCountries): z.output<typeo
 })
 
 export const smsGeoRoutes = ({ smsGeo }: { smsGeo: OwnSmsGeo }): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/api/internal/org/sms-geo',
-    access: bySession('requireSession'),
+  defineRoute('GET', '/api/internal/org/sms-geo', bySession('requireSession'), {
     responses: { 200: SmsCountries },
     handle: async ({ session }) => ok(show(await smsGeo.read(session.orgId))),
   }),
-  defineRoute({
-    method: 'PATCH',
-    path: '/api/internal/org/sms-geo',
-    access: bySession('requireOwnerSession'),
+  defineRoute('PATCH', '/api/internal/org/sms-geo', bySession('requireOwnerSession'), {
     body: PatchSmsGeo,
     responses: { 200: SmsCountries },
     handle: async (call) => {

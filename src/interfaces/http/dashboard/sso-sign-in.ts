@@ -95,10 +95,7 @@ const startRoutes = (needs: SsoSignInNeeds): DashboardRoute[] => {
   }
 
   return ['/api/auth/saml/login', '/api/auth/sso/login'].map((path) =>
-    defineRoute({
-      method: 'GET',
-      path,
-      access: bySession('public'),
+    defineRoute('GET', path, bySession('public'), {
       query: Start,
       responses: { 302: null },
       handle: async ({ query, address }) => {
@@ -114,10 +111,7 @@ const samlRoutes = (needs: SsoSignInNeeds): DashboardRoute[] => {
   const { limit, failed, signedIn } = makeOutcomes(needs)
   const trips = makeSsoTrips(needs)
   return [
-    defineRoute({
-      method: 'GET',
-      path: '/api/auth/saml/metadata',
-      access: bySession('public'),
+    defineRoute('GET', '/api/auth/saml/metadata', bySession('public'), {
       query: z.object({ org: slug.optional() }),
       responses: { 200: z.string() },
       handle: async ({ query: { org } }) => {
@@ -126,10 +120,7 @@ const samlRoutes = (needs: SsoSignInNeeds): DashboardRoute[] => {
         return { status: 200, body, contentType: 'application/samlmetadata+xml' }
       },
     }),
-    defineRoute({
-      method: 'POST',
-      path: '/api/auth/saml/acs',
-      access: bySession('public', { fromOtherSites: true }),
+    defineRoute('POST', '/api/auth/saml/acs', bySession('public', { fromOtherSites: true }), {
       form: true,
       bodyLimit: responseBytes,
       query: z.object({ org: slug.optional() }),
@@ -158,10 +149,7 @@ const oidcRoute = (needs: SsoSignInNeeds): DashboardRoute => {
   const { baseUrl, oidc } = needs
   const { limit, back, failed, signedIn } = makeOutcomes(needs)
   const trips = makeSsoTrips(needs)
-  return defineRoute({
-    method: 'GET',
-    path: callbackPath,
-    access: bySession('public'),
+  return defineRoute('GET', callbackPath, bySession('public'), {
     query: Returned,
     responses: { 302: null },
     handle: async (call) => {

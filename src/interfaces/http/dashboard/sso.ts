@@ -57,17 +57,11 @@ const shownSettings = (settings: SsoSettings, baseUrl: string) => {
 }
 
 const settingsRoutes = ({ manage, baseUrl }: SsoRouteNeeds): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/api/internal/sso',
-    access: bySession('requireSession'),
+  defineRoute('GET', '/api/internal/sso', bySession('requireSession'), {
     responses: { 200: shapes.SsoResponse },
     handle: async ({ session }) => ok(shownSettings(await manage.read(session.orgId), baseUrl())),
   }),
-  defineRoute({
-    method: 'PUT',
-    path: '/api/internal/sso',
-    access: bySession('requireOwnerSession'),
+  defineRoute('PUT', '/api/internal/sso', bySession('requireOwnerSession'), {
     body: shapes.SsoBody,
     responses: { 200: shapes.SsoResponse },
     handle: async (call) => {
@@ -75,10 +69,7 @@ const settingsRoutes = ({ manage, baseUrl }: SsoRouteNeeds): DashboardRoute[] =>
       return ok(shownSettings(settings, baseUrl()))
     },
   }),
-  defineRoute({
-    method: 'DELETE',
-    path: '/api/internal/sso',
-    access: bySession('requireOwnerSession'),
+  defineRoute('DELETE', '/api/internal/sso', bySession('requireOwnerSession'), {
     responses: { 204: null },
     handle: async (call) => {
       await manage.remove(call.session.orgId, userActor(call))
@@ -88,10 +79,7 @@ const settingsRoutes = ({ manage, baseUrl }: SsoRouteNeeds): DashboardRoute[] =>
 ]
 
 const domainRoutes = ({ domains }: SsoRouteNeeds): DashboardRoute[] => [
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/sso/domains',
-    access: bySession('requireOwnerSession'),
+  defineRoute('POST', '/api/internal/sso/domains', bySession('requireOwnerSession'), {
     body: shapes.DomainBody,
     responses: { 200: shapes.EmailDomain, 201: shapes.EmailDomain },
     handle: async (call) => {
@@ -99,19 +87,13 @@ const domainRoutes = ({ domains }: SsoRouteNeeds): DashboardRoute[] => [
       return { status: isNew ? 201 : 200, body: shownDomain(row) }
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/sso/domains/verify',
-    access: bySession('requireOwnerSession'),
+  defineRoute('POST', '/api/internal/sso/domains/verify', bySession('requireOwnerSession'), {
     body: shapes.DomainBody,
     responses: { 200: shapes.EmailDomain },
     handle: async (call) =>
       ok(shownDomain(await domains.verify(call.session.orgId, userActor(call), call.body.domain))),
   }),
-  defineRoute({
-    method: 'DELETE',
-    path: '/api/internal/sso/domains',
-    access: bySession('requireOwnerSession'),
+  defineRoute('DELETE', '/api/internal/sso/domains', bySession('requireOwnerSession'), {
     query: z.object({ domain: z.string().min(1).max(255) }),
     responses: { 204: null },
     handle: async (call) => {

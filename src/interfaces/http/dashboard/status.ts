@@ -45,10 +45,7 @@ const stateOf = (parts: PartStatus[]): 'up' | 'down' | 'unknown' => {
 }
 
 export const statusRoutes = ({ health }: { health: Pick<Health, 'read'> }): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/api/internal/status',
-    access: bySession('requireSession'),
+  defineRoute('GET', '/api/internal/status', bySession('requireSession'), {
     responses: { 200: Status },
     handle: async () => {
       const parts = await health.read()

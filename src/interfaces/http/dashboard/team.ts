@@ -65,10 +65,7 @@ const membershipRoutes = ({ list, members }: TeamRouteNeeds): DashboardRoute[] =
     query: listQuery(),
     action: ({ orgId }, query) => list.members(orgId, query),
   }),
-  defineRoute({
-    method: 'PATCH',
-    path: '/api/internal/team/members',
-    access: bySession('requireOwnerSession'),
+  defineRoute('PATCH', '/api/internal/team/members', bySession('requireOwnerSession'), {
     body: ChangeMember,
     responses: { 200: Member },
     handle: async (call) => {
@@ -76,10 +73,7 @@ const membershipRoutes = ({ list, members }: TeamRouteNeeds): DashboardRoute[] =
       return ok(memberResource.show(member))
     },
   }),
-  defineRoute({
-    method: 'DELETE',
-    path: '/api/internal/team/members',
-    access: bySession('requireOwnerSession'),
+  defineRoute('DELETE', '/api/internal/team/members', bySession('requireOwnerSession'), {
     query: ById,
     responses: { 200: DeletedRow },
     handle: async (call) => {
@@ -91,10 +85,7 @@ const membershipRoutes = ({ list, members }: TeamRouteNeeds): DashboardRoute[] =
 
 /** A member may leave an org that is closed to their session too. The session must be theirs, or one of that org. */
 const leaveRoutes = ({ leave, cookies }: TeamRouteNeeds): DashboardRoute[] => [
-  defineRoute({
-    method: 'DELETE',
-    path: '/api/internal/team/membership',
-    access: bySession('requireUserSession'),
+  defineRoute('DELETE', '/api/internal/team/membership', bySession('requireUserSession'), {
     query: LeftOrg,
     responses: { 200: LeftTeam },
     handle: async (call) => {
@@ -115,10 +106,7 @@ const leaveRoutes = ({ leave, cookies }: TeamRouteNeeds): DashboardRoute[] => [
 ]
 
 const invitationRoutes = ({ list, clock, invitations }: TeamRouteNeeds): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/api/internal/team/invite',
-    access: bySession('requireSession'),
+  defineRoute('GET', '/api/internal/team/invite', bySession('requireSession'), {
     query: listQuery(),
     responses: { 200: listOf(Invitation) },
     handle: async ({ session, query }) => {
@@ -126,10 +114,7 @@ const invitationRoutes = ({ list, clock, invitations }: TeamRouteNeeds): Dashboa
       return listed(rows, query.limit, (row) => shownInvitation(row, clock.now()))
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/team/invite',
-    access: bySession('requireOwnerSession'),
+  defineRoute('POST', '/api/internal/team/invite', bySession('requireOwnerSession'), {
     body: InviteMember,
     responses: { 201: Invitation },
     handle: async (call) => {
@@ -137,10 +122,7 @@ const invitationRoutes = ({ list, clock, invitations }: TeamRouteNeeds): Dashboa
       return created(shownInvitation(invitation, clock.now()))
     },
   }),
-  defineRoute({
-    method: 'PATCH',
-    path: '/api/internal/team/invite',
-    access: bySession('requireOwnerSession'),
+  defineRoute('PATCH', '/api/internal/team/invite', bySession('requireOwnerSession'), {
     body: RepeatInvitation,
     responses: { 200: Invitation },
     handle: async (call) => {
@@ -148,10 +130,7 @@ const invitationRoutes = ({ list, clock, invitations }: TeamRouteNeeds): Dashboa
       return ok(shownInvitation(invitation, clock.now()))
     },
   }),
-  defineRoute({
-    method: 'DELETE',
-    path: '/api/internal/team/invite',
-    access: bySession('requireOwnerSession'),
+  defineRoute('DELETE', '/api/internal/team/invite', bySession('requireOwnerSession'), {
     query: ById,
     responses: { 200: DeletedRow },
     handle: async (call) => {
@@ -163,10 +142,7 @@ const invitationRoutes = ({ list, clock, invitations }: TeamRouteNeeds): Dashboa
 
 /** Routes of the invited person, who does not belong to the org yet. */
 const answerRoutes = ({ answer, cookies }: TeamRouteNeeds): DashboardRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/api/auth/invitation',
-    access: bySession('public'),
+  defineRoute('GET', '/api/auth/invitation', bySession('public'), {
     query: ByToken,
     responses: { 200: ReceivedInvitation },
     handle: async ({ query }) => {
@@ -182,10 +158,7 @@ const answerRoutes = ({ answer, cookies }: TeamRouteNeeds): DashboardRoute[] => 
       return ok(body)
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/team/accept',
-    access: bySession('requireUserSession'),
+  defineRoute('POST', '/api/internal/team/accept', bySession('requireUserSession'), {
     body: ByToken,
     responses: { 200: JoinedOrg },
     handle: async (call) => {
@@ -194,10 +167,7 @@ const answerRoutes = ({ answer, cookies }: TeamRouteNeeds): DashboardRoute[] => 
       return { status: 200, body, cookies: [activeOrg(cookies, orgId)] }
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/internal/team/decline',
-    access: bySession('requireUserSession'),
+  defineRoute('POST', '/api/internal/team/decline', bySession('requireUserSession'), {
     body: ByToken,
     responses: { 200: DeclinedInvitation },
     handle: async (call) => {

@@ -8,10 +8,7 @@ export const devPost = <S extends z.ZodType>(
   body: S,
   work: (given: z.output<S>) => Promise<unknown>,
 ): Route =>
-  defineRoute({
-    method: 'POST',
-    path: `/api/dev${path}`,
-    access: byMachine,
+  defineRoute('POST', `/api/dev${path}`, byMachine, {
     hidden: true,
     body,
     responses: { 200: z.unknown() },

@@ -106,10 +106,7 @@ export const devRoutes = (needs: Needs): Route[] => {
       return { now: clock.now().toISOString() }
     }),
 
-    defineRoute({
-      method: 'GET',
-      path: '/api/dev/outbox',
-      access: byMachine,
+    defineRoute('GET', '/api/dev/outbox', byMachine, {
       hidden: true,
       query: OutboxQuery,
       responses: { 200: z.unknown() },

@@ -7,10 +7,7 @@ import { defineRoute } from '../route.ts'
 import { bySession } from '../route-access.ts'
 
 const handled: unknown[] = []
-const change = defineRoute({
-  method: 'POST',
-  path: '/api/internal/probe',
-  access: bySession('requireDeveloperSession'),
+const change = defineRoute('POST', '/api/internal/probe', bySession('requireDeveloperSession'), {
   body: z.object({ name: z.string().max(10) }),
   responses: { 200: z.strictObject({ org_id: z.string(), role: z.string() }) },
   handle: async ({ session, body }) => {
@@ -18,19 +15,13 @@ const change = defineRoute({
     return { status: 200, body: { org_id: session.orgId, role: session.role } }
   },
 })
-const patch = defineRoute({
-  method: 'PATCH',
-  path: '/api/internal/probe/{id}',
-  access: bySession('requireOwnerSession'),
+const patch = defineRoute('PATCH', '/api/internal/probe/{id}', bySession('requireOwnerSession'), {
   params: { id: 'session' },
   body: z.object({ name: z.string().max(10).optional() }),
   responses: { 204: null },
   handle: async () => ({ status: 204 }),
 })
-const list = defineRoute({
-  method: 'GET',
-  path: '/api/internal/probe',
-  access: bySession('requireSession'),
+const list = defineRoute('GET', '/api/internal/probe', bySession('requireSession'), {
   query: listQuery({ fallback: 50, max: 100 }),
   responses: { 200: z.strictObject({ limit: z.number() }) },
   handle: async ({ query }) => ({ status: 200, body: { limit: query.limit } }),

@@ -113,10 +113,7 @@ const makeAnswer = (needs: McpNeeds) => {
 }
 
 export const mcpRoute = (needs: McpNeeds): Route =>
-  defineRoute({
-    method: 'POST',
-    path: '/api/mcp',
-    access: byBearer,
+  defineRoute('POST', '/api/mcp', byBearer, {
     // As large as the largest request of a tool, with the message around it.
     bodyLimit: 16 * megabyte + 65_536,
     responses: { 200: z.string(), 202: null, 400: z.unknown() },

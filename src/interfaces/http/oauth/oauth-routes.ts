@@ -87,10 +87,7 @@ const documents = {
 /** Where clients learn how to get a token. */
 export const discoveryRoutes = (baseUrl: () => string): Route[] =>
   Object.entries(documents).map(([path, document]) =>
-    defineRoute({
-      method: 'GET',
-      path,
-      access: byAnyone,
+    defineRoute('GET', path, byAnyone, {
       responses: { 200: z.unknown() },
       handle: async () => ({
         status: 200,
@@ -102,10 +99,7 @@ export const discoveryRoutes = (baseUrl: () => string): Route[] =>
 
 /** Sends the browser to sign-in and back, then to the consent page. */
 export const authorizeRoute = ({ authorize }: Pick<OAuthRouteNeeds, 'authorize'>): Route =>
-  defineRoute({
-    method: 'GET',
-    path: '/authorize',
-    access: bySession('public', { fromOtherSites: true }),
+  defineRoute('GET', '/authorize', bySession('public', { fromOtherSites: true }), {
     responses: { 302: null, 400: z.string() },
     handle: async ({ url, findSession }) => {
       try {
@@ -140,10 +134,7 @@ export const clientRoutes = ({ register, issue, endGrants, clock, limiter, baseU
   })
 
   return [
-    defineRoute({
-      method: 'POST',
-      path: '/register',
-      access: byAnyone,
+    defineRoute('POST', '/register', byAnyone, {
       uploads: ['application/json'],
       responses: { 201: z.unknown() },
       handle: async ({ upload, address }) => ({
@@ -151,10 +142,7 @@ export const clientRoutes = ({ register, issue, endGrants, clock, limiter, baseU
         body: await register(await readMetadata(upload), address),
       }),
     }),
-    defineRoute({
-      method: 'POST',
-      path: '/token',
-      access: byAnyone,
+    defineRoute('POST', '/token', byAnyone, {
       uploads: [formType],
       responses: { 200: z.unknown() },
       handle: async (call) => {
@@ -164,10 +152,7 @@ export const clientRoutes = ({ register, issue, endGrants, clock, limiter, baseU
         return { status: 200, body: await issue(fields, sourceOf(call)) }
       },
     }),
-    defineRoute({
-      method: 'POST',
-      path: '/revoke',
-      access: byAnyone,
+    defineRoute('POST', '/revoke', byAnyone, {
       uploads: [formType],
       responses: { 200: z.unknown() },
       handle: async (call) => {

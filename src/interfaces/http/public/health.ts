@@ -16,18 +16,12 @@ type Needs = {
 const Status = z.object({ status: z.string() })
 
 export const healthRoutes = ({ metrics, metricsToken, ready }: Needs): Route[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/healthz',
-    access: byAnyone,
+  defineRoute('GET', '/healthz', byAnyone, {
     hidden: true,
     responses: { 200: Status },
     handle: async () => ({ status: 200, body: { status: 'ok' } }),
   }),
-  defineRoute({
-    method: 'GET',
-    path: '/readyz',
-    access: byAnyone,
+  defineRoute('GET', '/readyz', byAnyone, {
     hidden: true,
     responses: { 200: Status, 503: Status },
     handle: () =>
@@ -36,11 +30,8 @@ export const healthRoutes = ({ metrics, metricsToken, ready }: Needs): Route[] =
         () => ({ status: 503, body: { status: 'not_ready' } }),
       ),
   }),
-  defineRoute({
-    method: 'GET',
-    path: '/metrics',
-    // Metrics reveal activity of orgs. To anyone else the path does not exist.
-    access: metricsToken === undefined ? byMachine : byAnyone,
+  // Metrics reveal activity of orgs. To anyone else the path does not exist.
+  defineRoute('GET', '/metrics', metricsToken === undefined ? byMachine : byAnyone, {
     hidden: true,
     responses: { 200: z.string() },
     handle: async ({ headers }) => {

@@ -68,18 +68,20 @@ export const localBillingRoutes = ({ provider, play }: Needs): Route[] => {
   }
 
   const serve = (method: 'GET' | 'POST', kind: 'checkout' | 'portal', respond: Respond): Route =>
-    defineRoute({
+    defineRoute(
       method,
-      path: `/billing/${kind}/*`,
-      access: byLink((token) => {
+      `/billing/${kind}/*`,
+      byLink((token) => {
         const page = provider.readPage(token)
         return page && (page.plan === null) === (kind === 'portal') ? page : undefined
       }),
-      hidden: true,
-      ...(method === 'POST' && { uploads: ['application/x-www-form-urlencoded'], bodyLimit }),
-      responses: { 200: z.string(), 404: z.string() },
-      handle: ({ ref, upload }) => answer(ref, upload, respond),
-    })
+      {
+        hidden: true,
+        ...(method === 'POST' && { uploads: ['application/x-www-form-urlencoded'], bodyLimit }),
+        responses: { 200: z.string(), 404: z.string() },
+        handle: ({ ref, upload }) => answer(ref, upload, respond),
+      },
+    )
 
   const now = async (orgId: string, org: OrgState): Promise<OrgState> => (await play.find(orgId)) ?? org
 

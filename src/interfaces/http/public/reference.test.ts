@@ -59,15 +59,12 @@ describe('GET /api/openapi.json', () => {
 
   test('is built once, however often it is requested', async () => {
     let read = 0
-    const route = defineRoute({
-      method: 'GET',
-      path: '/counted',
+    const route = defineRoute('GET', '/counted', byKey('read:suppressions'), {
       tag: 'Counted',
       get summary() {
         read++
         return 'Counted'
       },
-      access: byKey('read:suppressions'),
       responses: { 200: { schema: z.object({}), description: 'Done.' } },
       handle: async () => ({ status: 200, body: {} }),
     })

@@ -150,10 +150,7 @@ type Needs = {
 type Read = () => Promise<StoredPage>
 
 const serve = (path: string, read: Read, headers?: Record<string, string>): Route =>
-  defineRoute({
-    method: 'GET',
-    path,
-    access: byAnyone,
+  defineRoute('GET', path, byAnyone, {
     responses: { 200: 'file', 304: null },
     handle: async (call) => storedResponse(call.headers, await read(), headers),
   })

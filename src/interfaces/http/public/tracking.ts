@@ -102,10 +102,7 @@ export const trackingRoutes = (needs: Needs): Route[] => {
     }
 
   return [
-    defineRoute({
-      method: 'GET',
-      path: '/t/o/*',
-      access: byLink(tokens.open.read),
+    defineRoute('GET', '/t/o/*', byLink(tokens.open.read), {
       responses: { 200: 'file' },
       handle: async (call) => {
         const { ref, address } = call
@@ -114,10 +111,7 @@ export const trackingRoutes = (needs: Needs): Route[] => {
         return { status: 200, file: { contentType: 'image/gif', content: gif }, headers: uncached }
       },
     }),
-    defineRoute({
-      method: 'GET',
-      path: '/t/c/*',
-      access: byLink(tokens.click.read),
+    defineRoute('GET', '/t/c/*', byLink(tokens.click.read), {
       responses: { 302: null, 404: z.string() },
       handle: async (call) => {
         const { ref, address } = call
@@ -126,20 +120,14 @@ export const trackingRoutes = (needs: Needs): Route[] => {
         return { status: 302, headers: { ...uncached, location: location(ref.url) } }
       },
     }),
-    defineRoute({
-      method: 'GET',
-      path: '/u/*',
-      access: byLink(tokens.unsubscribe.read),
+    defineRoute('GET', '/u/*', byLink(tokens.unsubscribe.read), {
       responses: pages,
       handle: withSubscription(async ({ address }, { orgName, unsubscribed }) => [
         200,
         (unsubscribed ? alreadyPage : confirmPage)({ address, orgName }),
       ]),
     }),
-    defineRoute({
-      method: 'POST',
-      path: '/u/*',
-      access: byLink(tokens.unsubscribe.read),
+    defineRoute('POST', '/u/*', byLink(tokens.unsubscribe.read), {
       uploads: ['application/x-www-form-urlencoded', 'multipart/form-data'],
       bodyLimit,
       responses: pages,

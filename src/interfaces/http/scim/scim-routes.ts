@@ -52,10 +52,7 @@ type Add = <const P extends string>(
 const makeAdd =
   (baseUrl: () => string): Add =>
   (method, path, handle) =>
-    defineRoute({
-      method,
-      path,
-      access: byDirectory,
+    defineRoute(method, path, byDirectory, {
       query: ScimQuery,
       uploads: [scimContentType],
       responses,

@@ -12,11 +12,8 @@ const Query = refusing(AnalyticsQuery.extend({}), {
 })
 
 export const analyticsRoutes = ({ read }: { read: ReadAnalytics }): PublicRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/analytics',
+  defineRoute('GET', '/analytics', byKey('read:analytics'), {
     tag: 'Analytics',
-    access: byKey('read:analytics'),
     operationId: 'getAnalytics',
     summary: 'Get figures of messages',
     description:

@@ -16,17 +16,14 @@ import { contacts } from '../shown-resources.ts'
 
 type Needs = { members: ManageMembers; importCsv: ImportCsv; exportCsv: ExportCsv }
 
-const write = { tag: 'Audiences', access: byKey('write:audiences') } as const
-const read = { tag: 'Audiences', access: byKey('read:audiences') } as const
-const params = { id: 'audience' } as const
+const write = byKey('write:audiences')
+const read = byKey('read:audiences')
+const base = { tag: 'Audiences', params: { id: 'audience' } } as const
 const refusals = ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'] as const
 
 const csvRoutes = ({ importCsv, exportCsv }: Pick<Needs, 'importCsv' | 'exportCsv'>): PublicRoute[] => [
-  defineRoute({
-    ...write,
-    params,
-    method: 'POST',
-    path: '/audiences/{id}/import-csv',
+  defineRoute('POST', '/audiences/{id}/import-csv', write, {
+    ...base,
     operationId: 'importAudienceCsv',
     summary: 'Import contacts from a CSV file',
     description:
@@ -41,11 +38,8 @@ const csvRoutes = ({ importCsv, exportCsv }: Pick<Needs, 'importCsv' | 'exportCs
       return ok(await importCsv(call.caller, actorOf(call), call.params.id, bytes))
     },
   }),
-  defineRoute({
-    ...read,
-    params,
-    method: 'GET',
-    path: '/audiences/{id}/export-csv',
+  defineRoute('GET', '/audiences/{id}/export-csv', read, {
+    ...base,
     operationId: 'exportAudienceCsv',
     summary: 'Export the members as a CSV file',
     description:
@@ -66,11 +60,8 @@ const csvRoutes = ({ importCsv, exportCsv }: Pick<Needs, 'importCsv' | 'exportCs
 ]
 
 export const audienceMemberRoutes = ({ members, importCsv, exportCsv }: Needs): PublicRoute[] => [
-  defineRoute({
-    ...write,
-    params,
-    method: 'POST',
-    path: '/audiences/{id}/contacts',
+  defineRoute('POST', '/audiences/{id}/contacts', write, {
+    ...base,
     operationId: 'addAudienceMember',
     summary: 'Add a contact to an audience',
     description:
@@ -87,11 +78,8 @@ export const audienceMemberRoutes = ({ members, importCsv, exportCsv }: Needs): 
       return { status: linked ? 201 : 200, body: { ...contacts.show(row), audience_id: audienceId } }
     },
   }),
-  defineRoute({
-    ...read,
-    params,
-    method: 'GET',
-    path: '/audiences/{id}/contacts',
+  defineRoute('GET', '/audiences/{id}/contacts', read, {
+    ...base,
     operationId: 'listAudienceMembers',
     summary: 'List the contacts in an audience',
     query: pageQuery,
@@ -103,11 +91,9 @@ export const audienceMemberRoutes = ({ members, importCsv, exportCsv }: Needs): 
       return listed(rows, query.limit, contacts.show)
     },
   }),
-  defineRoute({
-    ...write,
-    method: 'DELETE',
-    path: '/audiences/{id}/contacts/{contact_id}',
-    params: { ...params, contact_id: 'contact' },
+  defineRoute('DELETE', '/audiences/{id}/contacts/{contact_id}', write, {
+    tag: 'Audiences',
+    params: { id: 'audience', contact_id: 'contact' },
     operationId: 'removeAudienceMember',
     summary: 'Remove a contact from an audience',
     description: 'The contact itself stays.',

@@ -8,12 +8,9 @@ import { byKey } from '../route-access.ts'
 type Needs = { send: SendToAudience }
 
 export const audienceSendRoutes = ({ send }: Needs): PublicRoute[] => [
-  defineRoute({
-    method: 'POST',
-    path: '/audiences/{id}/send',
+  defineRoute('POST', '/audiences/{id}/send', byKey('write:audiences'), {
     params: { id: 'audience' },
     tag: 'Jobs',
-    access: byKey('write:audiences'),
     operationId: 'sendToAudience',
     summary: 'Send a template to an audience',
     description:

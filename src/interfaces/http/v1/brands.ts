@@ -41,15 +41,12 @@ export const brandRoutes = ({ read, add, correct, remove }: Needs): PublicRoute[
     access: byKey('read:brands'),
     action: ({ orgId }, id) => read.get(orgId, id),
   }),
-  defineRoute({
-    method: 'PATCH',
-    path: '/brands/{id}',
+  defineRoute('PATCH', '/brands/{id}', byKey('write:brands'), {
     operationId: 'updateBrand',
     tag: 'Brands',
     summary: 'Correct a brand',
     description:
       'Stores the values, and submits the brand again if the registry takes changes; see `resubmit`. Omitted fields do not change. Counts as a registration.',
-    access: byKey('write:brands'),
     params: { id: 'brand' },
     body: PatchBrand.optional(),
     check: ({ body }) => {

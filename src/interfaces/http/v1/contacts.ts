@@ -27,15 +27,12 @@ const routes = publicRoutes('Contacts', contacts)
 type Needs = { manage: ManageContacts }
 
 export const contactRoutes = ({ manage }: Needs): PublicRoute[] => [
-  defineRoute({
-    method: 'POST',
-    path: '/contacts',
+  defineRoute('POST', '/contacts', byKey('write:contacts'), {
     operationId: 'createContact',
     tag: 'Contacts',
     summary: 'Create a contact',
     description:
       'A contact needs an email address or a phone number. If a contact with the same email address exists, it is returned unchanged. Without an email address, the phone number is compared instead.',
-    access: byKey('write:contacts'),
     body: CreateContact,
     responses: {
       200: { schema: Contact, description: 'A contact that existed already, unchanged.' },
@@ -72,15 +69,12 @@ export const contactRoutes = ({ manage }: Needs): PublicRoute[] => [
     errors: [...refusals, 'CONTACT_ALREADY_EXISTS'],
     action: (caller, _actor, id, body) => manage.patch(caller, id, body),
   }),
-  defineRoute({
-    method: 'DELETE',
-    path: '/contacts/{id}',
+  defineRoute('DELETE', '/contacts/{id}', byKey('write:contacts'), {
     operationId: 'deleteContact',
     tag: 'Contacts',
     summary: 'Delete a contact',
     description:
       'Removes the contact from all its audiences too. Messages that are already scheduled are still sent, and suppressions stay.',
-    access: byKey('write:contacts'),
     params: { id: 'contact' },
     responses: { 200: { schema: Deleted, description: 'The contact was deleted.' } },
     errors: refusals,

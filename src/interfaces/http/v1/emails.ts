@@ -143,15 +143,12 @@ const cancelRoute = (cancel: CancelMessage): Omit<PublicRoute, 'method' | 'path'
 })
 
 export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttachments }: Needs): PublicRoute[] => [
-  defineRoute({
-    method: 'POST',
-    path: '/emails',
+  defineRoute('POST', '/emails', byKey('send:email'), {
     operationId: 'sendEmail',
     tag: 'Emails',
     summary: 'Send an email',
     description:
       'Sends the email immediately. If `scheduled_at` is more than one second in the future, the email is stored with status `scheduled` and sent at that time. An email that no provider can take at the moment is stored in the same way if the operator has set `ON_PROVIDER_OUTAGE=queue`.',
-    access: byKey('send:email'),
     idempotent: true,
     body: SendEmail,
     bodyLimit: 16 * megabyte,
@@ -165,15 +162,12 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
       return { status: 200, body, ...(call.claim && { recorded: true }) }
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/emails/batch',
+  defineRoute('POST', '/emails/batch', byKey('send:email'), {
     operationId: 'sendEmailBatch',
     tag: 'Emails',
     summary: 'Send up to 100 emails',
     description:
       'Send an array of emails, or one email with up to 100 `to` recipients who each receive a separate message. The response is 200 even if every item fails; check the result of each item.',
-    access: byKey('send:email'),
     idempotent: true,
     body: Batch,
     describedBody: DescribedBatch,
@@ -191,13 +185,10 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
       return { status: 200, ...(await sendBatch(items, actorOf(call), claim)) }
     },
   }),
-  defineRoute({
-    method: 'GET',
-    path: '/emails',
+  defineRoute('GET', '/emails', byKey('read:messages'), {
     operationId: 'listEmails',
     tag: 'Emails',
     summary: 'List emails',
-    access: byKey('read:messages'),
     query: ListQuery,
     responses: { 200: { schema: pageOf(EmailItem), description: 'A page of emails, newest first.' } },
     handle: async ({ caller, query }) => {
@@ -209,13 +200,10 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
       return listed(rows, limit, showItem)
     },
   }),
-  defineRoute({
-    method: 'GET',
-    path: '/emails/{id}',
+  defineRoute('GET', '/emails/{id}', byKey('read:messages'), {
     operationId: 'getEmail',
     tag: 'Emails',
     summary: 'Get an email',
-    access: byKey('read:messages'),
     params: { id: 'message' },
     query: GetQuery,
     responses: { 200: { schema: Email, description: 'The email and its status history.' } },

@@ -27,14 +27,11 @@ const ListQuery = filteredPage({
 const FileContent = z.string().meta({ format: 'binary' })
 
 export const inboundRoutes = ({ read }: { read: ReadInbound }): PublicRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/inbound',
+  defineRoute('GET', '/inbound', byKey('read:inbound'), {
     operationId: 'listInboundMessages',
     tag: 'Inbound',
     summary: 'List inbound messages',
     description: 'Text messages and emails that were received, opt-outs and requests for help included.',
-    access: byKey('read:inbound'),
     query: ListQuery,
     responses: { 200: { schema: pageOf(InboundItem), description: 'A page of inbound messages, newest first.' } },
     handle: async ({ caller, query }) => {
@@ -43,28 +40,22 @@ export const inboundRoutes = ({ read }: { read: ReadInbound }): PublicRoute[] =>
       return listed(rows, query.limit, shownInbound)
     },
   }),
-  defineRoute({
-    method: 'GET',
-    path: '/inbound/{id}',
+  defineRoute('GET', '/inbound/{id}', byKey('read:inbound'), {
     operationId: 'getInboundMessage',
     tag: 'Inbound',
     summary: 'Get an inbound message',
-    access: byKey('read:inbound'),
     params: { id: 'inboundSms' },
     responses: { 200: { schema: InboundItem, description: 'The inbound message.' } },
     errors: ['NOT_FOUND'],
     handle: async ({ caller, params }) => ok(shownInbound(await read.find(caller, params.id))),
   }),
-  defineRoute({
-    method: 'GET',
-    path: '/inbound/{id}/attachments/{position}',
+  defineRoute('GET', '/inbound/{id}/attachments/{position}', byKey('read:inbound'), {
     operationId: 'getInboundAttachment',
     tag: 'Inbound',
     summary: 'Get an attachment of an inbound email',
     description:
       'The content, as a file to save. `Content-Type` is that of the attachment, or `application/octet-stream` for types ' +
       'that browsers run scripts from, such as HTML.',
-    access: byKey('read:inbound'),
     params: { id: 'inboundSms' },
     positions: { position: 'The place of the attachment in `attachments` of the email, from 0.' },
     responses: { 200: { schema: FileContent, description: 'The content of the attachment.', contentType: '*/*' } },

@@ -28,12 +28,9 @@ export const jobRoutes = ({ read, cancel }: Needs): PublicRoute[] => [
     response: 'The job with the present counts of its messages.',
     action: read.find,
   }),
-  defineRoute({
-    method: 'DELETE',
-    path: '/jobs/{id}',
+  defineRoute('DELETE', '/jobs/{id}', byKey('write:audiences'), {
     tag: 'Jobs',
     params: { id: 'job' },
-    access: byKey('write:audiences'),
     operationId: 'cancelJob',
     summary: 'Cancel a job',
     description:

@@ -76,14 +76,11 @@ export const keyRoutes = ({ manage }: Needs): PublicRoute[] => [
     errors: [...escalations, 'NOT_FOUND', 'KEY_REVOKED'],
     action: manage.patch,
   }),
-  defineRoute({
-    method: 'DELETE',
-    path: '/keys/{id}',
+  defineRoute('DELETE', '/keys/{id}', byKey('write:keys'), {
     operationId: 'revokeKey',
     tag: 'Keys',
     summary: 'Revoke an API key',
     description: 'The key stops working from the next request. Revoking a revoked key returns the same response.',
-    access: byKey('write:keys'),
     params: { id: 'key' },
     responses: { 200: { schema: RevokedKey, description: 'The API key was revoked.' } },
     errors: ['NOT_FOUND', 'SELF_REVOKE_FORBIDDEN', 'ENVIRONMENT_ESCALATION', 'TENANT_FORBIDDEN'],

@@ -103,15 +103,12 @@ type Needs = {
 }
 
 export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): PublicRoute[] => [
-  defineRoute({
-    method: 'POST',
-    path: '/sms',
+  defineRoute('POST', '/sms', byKey('send:sms'), {
     operationId: 'sendSms',
     tag: 'SMS',
     summary: 'Send an SMS or MMS',
     description:
       'Sends the message immediately, or at `scheduled_at` or `scheduled_local` if that is more than one second in the future. With `media_url` it is an MMS.',
-    access: byKey('send:sms'),
     idempotent: true,
     body: SendSms,
     bounds: { values: maxVariableValues + 1_000 },
@@ -124,15 +121,12 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Pub
       return { status: 200, body, ...(call.claim && { recorded: true }) }
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/sms/batch',
+  defineRoute('POST', '/sms/batch', byKey('send:sms'), {
     operationId: 'sendSmsBatch',
     tag: 'SMS',
     summary: 'Send up to 100 SMS',
     description:
       'Send an array of messages, or one message with up to 100 `to` numbers. The response is 200 even if every item fails; check the result of each item.',
-    access: byKey('send:sms'),
     idempotent: true,
     body: Batch,
     describedBody: DescribedBatch,
@@ -154,13 +148,10 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Pub
       return { status: 200, ...(await sendBatch(items, actorOf(call), claim)) }
     },
   }),
-  defineRoute({
-    method: 'GET',
-    path: '/sms',
+  defineRoute('GET', '/sms', byKey('read:messages'), {
     operationId: 'listSms',
     tag: 'SMS',
     summary: 'List SMS',
-    access: byKey('read:messages'),
     query: ListQuery,
     responses: { 200: { schema: pageOf(SmsItem), description: 'A page of messages, newest first.' } },
     handle: async ({ caller, query }) => {
@@ -170,25 +161,19 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Pub
       return listed(rows, limit, showItem)
     },
   }),
-  defineRoute({
-    method: 'GET',
-    path: '/sms/{id}',
+  defineRoute('GET', '/sms/{id}', byKey('read:messages'), {
     operationId: 'getSms',
     tag: 'SMS',
     summary: 'Get an SMS',
-    access: byKey('read:messages'),
     params: { id: 'message' },
     responses: { 200: { schema: SmsDetail, description: 'The message and its status history.' } },
     errors: ['NOT_FOUND'],
     handle: async ({ caller, params }) => ok(shownSms(await read.find(caller, 'sms', params.id))),
   }),
-  defineRoute({
-    method: 'DELETE',
-    path: '/sms/{id}',
+  defineRoute('DELETE', '/sms/{id}', byKey('send:sms'), {
     operationId: 'cancelSms',
     tag: 'SMS',
     summary: 'Cancel a scheduled SMS',
-    access: byKey('send:sms'),
     params: { id: 'message' },
     responses: { 200: { schema: CanceledSms, description: 'The message was canceled and will not be sent.' } },
     errors: ['NOT_FOUND', 'NOT_SCHEDULED', 'TENANT_FORBIDDEN'],

@@ -70,15 +70,12 @@ const routes = publicRoutes('Suppressions', suppressions)
 type Needs = { read: ReadSuppressions; add: AddSuppressions; remove: RemoveSuppression }
 
 export const suppressionRoutes = ({ read, add, remove }: Needs): PublicRoute[] => [
-  defineRoute({
-    method: 'POST',
-    path: '/suppressions',
+  defineRoute('POST', '/suppressions', byKey('write:suppressions'), {
     operationId: 'addSuppressions',
     tag: 'Suppressions',
     summary: 'Add suppressions',
     description:
       'Adds one target, or up to 1,000 targets as `items`, with reason `manual`. If a target is already suppressed, the existing suppression is returned unchanged.',
-    access: byKey('write:suppressions'),
     idempotent: true,
     body: CreateSuppressions,
     responses: {
@@ -119,15 +116,12 @@ export const suppressionRoutes = ({ read, add, remove }: Needs): PublicRoute[] =
     errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION', 'SUPPRESSION_PROTECTED'],
     action: (caller, actor, id) => remove(caller, actor, { id }),
   }),
-  defineRoute({
-    method: 'DELETE',
-    path: '/suppressions',
+  defineRoute('DELETE', '/suppressions', byKey('write:suppressions'), {
     operationId: 'deleteSuppressionByTarget',
     tag: 'Suppressions',
     summary: 'Delete a suppression by target',
     description:
       'Provide `id`, or `channel` and `value`, in the query or in the body. If you provide both, they must identify the same suppression.',
-    access: byKey('write:suppressions'),
     query: Target,
     body: Target.optional().meta({ examples: [{ channel: 'email', value: 'ada@example.com' }] }),
     check: ({ query, body }) => void toRemove(query, body),

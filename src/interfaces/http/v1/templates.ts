@@ -66,15 +66,12 @@ export const templateRoutes = ({ manage, render }: Needs): PublicRoute[] => [
     errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
     action: manage.remove,
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/templates/preview',
+  defineRoute('POST', '/templates/preview', byKey('read:templates'), {
     operationId: 'previewTemplate',
     tag: 'Templates',
     summary: 'Preview a template',
     description:
       'Renders a template without sending it. Identify the template by `id` or `slug`. Missing variables and size limits return the same errors as a send. `warnings` lists braces of other template languages, which are sent as text.',
-    access: byKey('read:templates'),
     body: PreviewTemplate,
     bounds: { values: maxVariableValues + 100 },
     responses: { 200: { schema: TemplatePreview, description: 'The rendered template.' } },

@@ -140,15 +140,12 @@ export const tenantRoutes = ({ create, lifecycle, erase }: Needs): PublicRoute[]
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_NOT_ARCHIVED', 'TENANT_ERASED'],
       action: reaching(lifecycle.restore),
     }),
-    defineRoute({
-      method: 'POST',
-      path: '/tenants/{id}/erase',
+    defineRoute('POST', '/tenants/{id}/erase', byKey('write:tenants', platformLive), {
       operationId: 'eraseTenant',
       tag: 'Tenants',
       summary: 'Erase a suspended or archived tenant',
       description:
         "Permanently erases the tenant's data. If the request is interrupted, repeat it to continue; the counts cover the whole erasure.",
-      access: byKey('write:tenants', platformLive),
       params: { id: 'tenant' },
       responses: { 200: { schema: ErasedTenant, description: 'The number of erased items.' } },
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_ACTIVE'],

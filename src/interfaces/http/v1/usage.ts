@@ -16,15 +16,12 @@ const UsageQuery = periodQuery.extend({
 type Needs = { clock: Clock; read: ReadUsage; tenants: Pick<TenantLifecycle, 'get'> }
 
 export const usageRoutes = ({ clock, read, tenants }: Needs): PublicRoute[] => [
-  defineRoute({
-    method: 'GET',
-    path: '/usage',
+  defineRoute('GET', '/usage', byKey('read:usage'), {
     operationId: 'getUsage',
     tag: 'Usage',
     summary: 'Get usage',
     description:
       "Returns usage for one month in the API key's environment. Set `by_key=true` to include a breakdown by API key.",
-    access: byKey('read:usage'),
     query: UsageQuery,
     responses: { 200: { schema: UsageReport, description: 'The usage of the month.' } },
     errors: ['BY_KEY_NOT_AVAILABLE'],
@@ -36,13 +33,10 @@ export const usageRoutes = ({ clock, read, tenants }: Needs): PublicRoute[] => [
       return ok(await read({ orgId, tenantId, environment, period, byKey }))
     },
   }),
-  defineRoute({
-    method: 'GET',
-    path: '/tenants/{id}/usage',
+  defineRoute('GET', '/tenants/{id}/usage', byKey(['read:usage', 'read:tenants']), {
     operationId: 'getTenantUsage',
     tag: 'Tenants',
     summary: "Get a tenant's usage",
-    access: byKey(['read:usage', 'read:tenants']),
     params: { id: 'tenant' },
     query: periodQuery,
     responses: { 200: { schema: UsageReport, description: 'The usage of the tenant.' } },

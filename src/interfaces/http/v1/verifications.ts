@@ -40,15 +40,12 @@ const notRecorded = (cause?: unknown): Failure =>
 type Needs = { start: StartCode; check: CheckCodeOf }
 
 export const verificationRoutes = ({ start, check }: Needs): PublicRoute[] => [
-  defineRoute({
-    method: 'POST',
-    path: '/verifications',
+  defineRoute('POST', '/verifications', byKey('write:verifications'), {
     operationId: 'startVerification',
     tag: 'Verifications',
     summary: 'Send a one-time code',
     description:
       'Sends a new code. To send it again, start a second verification: it has its own id and code, and the first one stays valid until it is used, expires or runs out of attempts. Use a new `Idempotency-Key` for every code that a person requests, never one per user or destination: a repeated key returns the first verification and sends nothing. At most five codes per destination and 1,000 per organisation are started in an hour.',
-    access: byKey('write:verifications'),
     idempotent: true,
     databaseFault: notRecorded,
     body: StartVerification,
@@ -59,15 +56,12 @@ export const verificationRoutes = ({ start, check }: Needs): PublicRoute[] => [
     errors: startErrors,
     handle: async ({ caller, body, claim }) => created(await start(caller, body, claim)),
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/verifications/{id}/check',
+  defineRoute('POST', '/verifications/{id}/check', byKey('write:verifications'), {
     operationId: 'checkVerification',
     tag: 'Verifications',
     summary: 'Check a one-time code',
     description:
       'Compares the code that a person entered with the one that was sent. A wrong code spends one attempt, the right code none. The right code is approved once. A test key can check only verifications of test keys. After a 503 no attempt is spent, and you can check the code again.',
-    access: byKey('write:verifications'),
     params: { id: 'verification' },
     anyId: true,
     databaseFault: notRecorded,

@@ -67,14 +67,11 @@ export const webhookRoutes = ({ manage, deliveries, fire }: Needs): PublicRoute[
       access: byKey('read:webhooks'),
       action: manage.list,
     }),
-    defineRoute({
-      method: 'GET',
-      path: '/webhooks/events',
+    defineRoute('GET', '/webhooks/events', byKey('read:webhooks'), {
       operationId: 'listWebhookEvents',
       tag: 'Webhooks',
       summary: 'List event types',
       description: 'Returns every event type that an endpoint can subscribe to, each with a sample payload.',
-      access: byKey('read:webhooks'),
       responses: { 200: { schema: EventSamples, description: 'The event types and their sample payloads.' } },
       handle: async () => ok({ data: eventSamples }),
     }),
@@ -117,15 +114,12 @@ export const webhookRoutes = ({ manage, deliveries, fire }: Needs): PublicRoute[
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN'],
       action: manage.rotate,
     }),
-    defineRoute({
+    defineRoute('POST', '/webhooks/{id}/test-fire', byKey('write:webhooks'), {
       ...base,
-      method: 'POST',
-      path: '/webhooks/{id}/test-fire',
       operationId: 'testWebhook',
       summary: 'Send a test delivery',
       description:
         'Sends one sample event, even if the endpoint is not subscribed to it, and waits for the response. If the endpoint fails, the request still succeeds and `success` is `false`.',
-      access: byKey('write:webhooks'),
       body: TestFire,
       responses: { 200: { schema: TestFired, description: 'The response of the endpoint.' } },
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENDPOINT_DISABLED', 'TEST_FIRE_RATE_LIMITED'],
@@ -135,13 +129,10 @@ export const webhookRoutes = ({ manage, deliveries, fire }: Needs): PublicRoute[
         return ok(shownTestFire(fired, event))
       },
     }),
-    defineRoute({
+    defineRoute('GET', '/webhooks/{id}/deliveries', byKey('read:webhooks'), {
       ...base,
-      method: 'GET',
-      path: '/webhooks/{id}/deliveries',
       operationId: 'listWebhookDeliveries',
       summary: 'List deliveries',
-      access: byKey('read:webhooks'),
       query: DeliveryQuery,
       responses: { 200: { schema: pageOf(Delivery), description: 'A page of deliveries, newest first.' } },
       errors: ['NOT_FOUND'],
@@ -153,13 +144,10 @@ export const webhookRoutes = ({ manage, deliveries, fire }: Needs): PublicRoute[
         return listed(rows, query.limit, webhookDeliveries.show)
       },
     }),
-    defineRoute({
+    defineRoute('GET', '/webhooks/{id}/deliveries/{delivery_id}', byKey('read:webhooks'), {
       ...oneDelivery,
-      method: 'GET',
-      path: '/webhooks/{id}/deliveries/{delivery_id}',
       operationId: 'getWebhookDelivery',
       summary: 'Get a delivery',
-      access: byKey('read:webhooks'),
       responses: { 200: { schema: DeliveryWithPayload, description: 'The delivery and its payload.' } },
       errors: ['NOT_FOUND'],
       handle: async (call) => {
@@ -167,14 +155,11 @@ export const webhookRoutes = ({ manage, deliveries, fire }: Needs): PublicRoute[
         return ok({ ...webhookDeliveries.show(row), payload: JSON.parse(row.payload) })
       },
     }),
-    defineRoute({
+    defineRoute('POST', '/webhooks/{id}/deliveries/{delivery_id}/replay', byKey('write:webhooks'), {
       ...oneDelivery,
-      method: 'POST',
-      path: '/webhooks/{id}/deliveries/{delivery_id}/replay',
       operationId: 'replayWebhookDelivery',
       summary: 'Replay a delivery',
       description: 'Sends the same event again as a new delivery. You can replay any delivery that is not pending.',
-      access: byKey('write:webhooks'),
       responses: { 202: { schema: Replayed, description: 'The new delivery.' } },
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENDPOINT_DISABLED', 'REPLAY_RATE_LIMITED'],
       handle: async (call) => {
@@ -184,15 +169,12 @@ export const webhookRoutes = ({ manage, deliveries, fire }: Needs): PublicRoute[
         return { status: 202, body: { delivery_id: replay.id, replay_of: replay.replay_of } }
       },
     }),
-    defineRoute({
+    defineRoute('POST', '/webhooks/{id}/replay-failed', byKey('write:webhooks'), {
       ...base,
-      method: 'POST',
-      path: '/webhooks/{id}/replay-failed',
       operationId: 'replayFailedWebhookDeliveries',
       summary: 'Replay failed deliveries',
       description:
         'Replays up to 100 failed deliveries, oldest first. Each delivery is replayed only once, so repeat the request while `has_more` is `true`.',
-      access: byKey('write:webhooks'),
       body: ReplayFailed,
       responses: { 202: { schema: ReplayedFailed, description: 'The new deliveries.' } },
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENDPOINT_DISABLED', 'REPLAY_RATE_LIMITED'],
