@@ -29,7 +29,8 @@ const newDashboardKeys = resource({
   item: CreatedKey.extend(createdBy),
   show: (made: { row: KeyRow; key: string }) => ({ ...newKeys.show(made), created_by: made.row.created_by }),
 })
-const routes = memberRoutes(dashboardKeys)
+const path = '/api/internal/api-keys'
+const routes = memberRoutes(dashboardKeys, { path })
 
 const ownerOf = (scope: Scope, { userId }: UserActor): KeyOwner => ({ ...scope, keyId: null, userId })
 
@@ -37,32 +38,23 @@ type Needs = { manage: ManageKeys }
 
 export const dashboardKeyRoutes = ({ manage }: Needs): DashboardRoute[] => [
   routes.list({
-    path: '/api/internal/api-keys',
-    access: bySession('requireSession'),
     query: refusing(listQuery().extend({ environment: environmentFilter, tenant_id: tenantFilter }), {
       include_revoked: 'Keys are listed for 90 days after they are revoked.',
     }),
     action: ({ orgId, tenantId }, query) =>
       manage.listForOrg(orgId, { environment: query.environment ?? null, tenantId }, query),
   }),
-  memberRoutes(newDashboardKeys).create({
-    path: '/api/internal/api-keys',
-    access: bySession('requireOwnerSession'),
+  memberRoutes(newDashboardKeys, { path }).create({
     body: CreateKey,
     action: (scope, actor, body) => manage.create(ownerOf(scope, actor), actor, body),
   }),
-  routes.get({
-    path: '/api/internal/api-keys/{id}',
-    access: bySession('requireSession'),
-    action: manage.get,
-  }),
+  routes.get({ action: manage.get }),
   routes.change({
-    path: '/api/internal/api-keys/{id}',
-    access: bySession('requireOwnerSession'),
+    path: `${path}/{id}`,
     body: PatchKey,
     action: (scope, actor, id, body) => manage.patch(ownerOf(scope, actor), actor, id, body),
   }),
-  defineRoute('DELETE', '/api/internal/api-keys', bySession('requireOwnerSession'), {
+  defineRoute('DELETE', path, bySession('requireOwnerSession'), {
     query: ById,
     responses: { 200: RevokedKey },
     handle: async (call) => {

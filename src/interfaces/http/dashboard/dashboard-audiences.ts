@@ -26,7 +26,7 @@ export const senderOf = (session: MemberSession) => ({
   tenantBound: false,
 })
 
-const routes = memberRoutes(audiences)
+const routes = memberRoutes(audiences, { path, write: 'requireDeveloperSession' })
 
 type Needs = {
   manage: ManageAudiences
@@ -37,20 +37,16 @@ type Needs = {
 
 export const dashboardAudienceRoutes = ({ manage, send, estimate, tenantScope }: Needs): DashboardRoute[] => [
   routes.oneOrList({
-    path,
-    access: bySession('requireSession'),
     query: oneOrListQuery.extend({ tenant_id: tenantFilter }),
     get: manage.get,
     list: manage.list,
   }),
   routes.create({
-    path,
-    access: bySession('requireDeveloperSession'),
     body: CreateAudience.extend({ tenant_id: givenId.nullish() }),
     action: async (scope, actor, { tenant_id: tenantId, ...body }) =>
       manage.create(await tenantScope(scope, tenantId), actor, body),
   }),
-  routes.remove({ path, access: bySession('requireDeveloperSession'), action: manage.remove }),
+  routes.remove({ action: manage.remove }),
   defineRoute('POST', `${path}/{id}/send`, bySession('requireDeveloperSession'), {
     params: { id: 'audience' },
     body: SendAudienceBody,

@@ -16,7 +16,7 @@ import { memberRoutes } from './member-routes.ts'
 
 const path = '/api/internal/brands'
 
-const routes = memberRoutes(brands)
+const routes = memberRoutes(brands, { path, write: 'requireDeveloperSession' })
 
 type Needs = {
   read: ReadRegistrations<BrandRow>
@@ -28,13 +28,11 @@ type Needs = {
 
 export const dashboardBrandRoutes = ({ read, add, correct, remove, check }: Needs): DashboardRoute[] => [
   routes.oneOrList({
-    path,
-    access: bySession('requireSession'),
     query: oneOrListQuery.extend({ environment: environmentFilter }),
     get: ({ orgId }, id) => read.get(orgId, id),
     list: ({ orgId }, query) => read.list({ orgId, environment: query.environment ?? null }, query),
   }),
-  routes.create({ path, access: bySession('requireDeveloperSession'), body: CreateBrand, action: add }),
+  routes.create({ body: CreateBrand, action: add }),
   defineRoute('PATCH', path, bySession('requireDeveloperSession'), {
     query: idQuery,
     // Strict, so that a misspelled field is not taken for a request to check the brand.
@@ -52,5 +50,5 @@ export const dashboardBrandRoutes = ({ read, add, correct, remove, check }: Need
       return ok({ ...brands.show(row), resubmit })
     },
   }),
-  routes.remove({ path, access: bySession('requireDeveloperSession'), action: remove }),
+  routes.remove({ action: remove }),
 ]

@@ -7,14 +7,13 @@ import type { PollStatus } from '../../../senders/sms/registration/poll-status.t
 import type { ReadRegistrations } from '../../../senders/sms/registration/read-registrations.ts'
 import type { CampaignRow } from '../../../senders/sms/store/campaign-rows.ts'
 import type { DashboardRoute } from '../route.ts'
-import { bySession } from '../route-access.ts'
 import { campaigns } from '../shown-resources.ts'
 import { environmentFilter, oneOrListQuery } from './list-query.ts'
 import { memberRoutes } from './member-routes.ts'
 
 const path = '/api/internal/campaigns'
 
-const routes = memberRoutes(campaigns)
+const routes = memberRoutes(campaigns, { path, write: 'requireDeveloperSession' })
 
 type Needs = {
   read: ReadRegistrations<CampaignRow>
@@ -25,20 +24,16 @@ type Needs = {
 
 export const dashboardCampaignRoutes = ({ read, add, remove, check }: Needs): DashboardRoute[] => [
   routes.oneOrList({
-    path,
-    access: bySession('requireSession'),
     query: oneOrListQuery.extend({ environment: environmentFilter }),
     get: ({ orgId }, id) => read.get(orgId, id),
     list: ({ orgId }, query) => read.list({ orgId, environment: query.environment ?? null }, query),
   }),
-  routes.create({ path, access: bySession('requireDeveloperSession'), body: CreateCampaign, action: add }),
+  routes.create({ body: CreateCampaign, action: add }),
   routes.change({
-    path,
-    access: bySession('requireDeveloperSession'),
     // The registry takes no changes to a campaign.
     body: z.strictObject({}),
     emptyPatch: 'allowed',
     action: check,
   }),
-  routes.remove({ path, access: bySession('requireDeveloperSession'), action: remove }),
+  routes.remove({ action: remove }),
 ]

@@ -21,7 +21,7 @@ const contactsQuery = refusing(
   eachRefused(['email', 'phone'], 'Search with q.'),
 )
 
-const routes = memberRoutes(contacts)
+const routes = memberRoutes(contacts, { path, write: 'requireDeveloperSession' })
 
 type Needs = { manage: ManageContacts; find: FindContacts; tenantScope: TenantScope }
 
@@ -48,8 +48,6 @@ export const dashboardContactRoutes = ({ manage, find, tenantScope }: Needs): Da
     },
   }),
   routes.change({
-    path,
-    access: bySession('requireDeveloperSession'),
     body: PatchContact,
     action: (scope, _actor, id, body) => manage.patch(scope, id, body),
   }),

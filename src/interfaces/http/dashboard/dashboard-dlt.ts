@@ -4,10 +4,8 @@ import type { z } from 'zod'
 import { CreateDltEntity, CreateDltHeader, CreateDltTemplate } from '../../../senders/sms/dlt/dlt-shapes.ts'
 import type { ManageDlt, ManageDltRows } from '../../../senders/sms/dlt/manage-dlt.ts'
 import type { DashboardRoute } from '../route.ts'
-import { bySession } from '../route-access.ts'
 import type { ShownResource } from '../shown-resource.ts'
 import { shownDltEntities, shownDltHeaders, shownDltTemplates } from '../shown-resources.ts'
-import { oneOrListQuery } from './list-query.ts'
 import { memberRoutes } from './member-routes.ts'
 
 type Kind<Row extends { id: string; created_at: Date }, Item extends z.ZodType, Body extends z.ZodType> = {
@@ -23,17 +21,14 @@ const routesOf = <Row extends { id: string; created_at: Date }, Item extends z.Z
   body,
   manage,
 }: Kind<Row, Item, Body>): DashboardRoute[] => {
-  const routes = memberRoutes(noun)
+  const routes = memberRoutes(noun, { path })
   return [
     routes.oneOrList({
-      path,
-      access: bySession('requireSession'),
-      query: oneOrListQuery,
       get: manage.get,
       list: ({ orgId }, query) => manage.list(orgId, query),
     }),
-    routes.create({ path, access: bySession('requireOwnerSession'), body, action: manage.create }),
-    routes.remove({ path, access: bySession('requireOwnerSession'), action: manage.remove }),
+    routes.create({ body, action: manage.create }),
+    routes.remove({ action: manage.remove }),
   ]
 }
 

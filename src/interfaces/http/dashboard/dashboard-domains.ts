@@ -22,52 +22,34 @@ type Needs = { manage: ManageDomains; hosts: MailHosts }
 
 export const domainDashboardRoutes = ({ manage, hosts }: Needs): DashboardRoute[] => {
   const domains = describedDomains(hosts)
-  const routes = memberRoutes(domains)
+  const routes = memberRoutes(domains, { path: '/api/internal/domains', write: 'requireDeveloperSession' })
   return [
     routes.list({
-      path: '/api/internal/domains',
-      access: bySession('requireSession'),
       query: listQuery().extend({ tenant_id: tenantFilter }),
       action: async (of, query) => listedDomains(await manage.list(of, query.cursor, query.limit + 1)),
     }),
-    routes.get({
-      path: '/api/internal/domains/{id}',
-      access: bySession('requireSession'),
-      action: manage.get,
-    }),
-    routes.create({
-      path: '/api/internal/domains',
-      access: bySession('requireDeveloperSession'),
-      body: CreateDomain,
-      action: manage.create,
-    }),
+    routes.get({ action: manage.get }),
+    routes.create({ body: CreateDomain, action: manage.create }),
     defineRoute('PATCH', '/api/internal/domains', bySession('requireDeveloperSession'), {
       body: CheckDomain,
       responses: { 200: Domain },
       handle: async (call) =>
         ok(domains.show(await manage.verify(scopeOf(call.session), userActor(call), call.body.id))),
     }),
-    routes.remove({
-      path: '/api/internal/domains',
-      access: bySession('requireDeveloperSession'),
-      action: manage.remove,
-    }),
+    routes.remove({ action: manage.remove }),
     routes.change({
       path: '/api/internal/domains/{id}/region',
-      access: bySession('requireDeveloperSession'),
       body: ChangeRegion,
       action: (scope, actor, id, { region }) => manage.changeRegion(scope, actor, id, region),
     }),
     routes.change({
       path: '/api/internal/domains/{id}/tenant',
-      access: bySession('requireDeveloperSession'),
       body: BindTenant,
       action: (scope, actor, id, { tenant_id: tenantId }) => manage.bindTenant(scope, actor, id, tenantId),
     }),
     routes.change({
       method: 'POST',
       path: '/api/internal/domains/{id}/warmup',
-      access: bySession('requireDeveloperSession'),
       body: StartWarmup.optional(),
       action: (scope, actor, id, body = StartWarmup.parse({})) =>
         manage.startWarmup(scope, actor, id, { days: body.days, verifiedOnly: true }),

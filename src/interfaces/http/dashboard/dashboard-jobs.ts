@@ -17,11 +17,8 @@ const path = '/api/internal/jobs'
 
 const JobOfEither = Job.extend({ environment: z.enum(['live', 'test']) })
 
-const routes = memberRoutes({
-  ...jobs,
-  item: JobOfEither,
-  show: (row: CountedJob) => ({ ...jobs.show(row), environment: row.environment }),
-})
+const show = (row: CountedJob) => ({ ...jobs.show(row), environment: row.environment })
+const routes = memberRoutes({ ...jobs, item: JobOfEither, show }, { path })
 
 const wholeOrg = ({ orgId }: MemberSession) => ({ orgId, tenantId: null, projectId: null })
 
@@ -29,17 +26,11 @@ type Needs = { read: ReadJobs; cancel: CancelJob }
 
 export const dashboardJobRoutes = ({ read, cancel }: Needs): DashboardRoute[] => [
   routes.list({
-    path,
-    access: bySession('requireSession'),
     query: listQuery().extend({ environment: environmentFilter, tenant_id: tenantFilter }),
     action: ({ orgId, tenantId }, query) =>
       read.list({ orgId, tenantId, projectId: null, environment: query.environment }, query),
   }),
-  routes.get({
-    path: `${path}/{id}`,
-    access: bySession('requireSession'),
-    action: ({ orgId }, id) => read.find({ orgId, tenantId: null, projectId: null }, id),
-  }),
+  routes.get({ action: ({ orgId }, id) => read.find({ orgId, tenantId: null, projectId: null }, id) }),
   defineRoute('POST', `${path}/{id}/cancel`, bySession('requireDeveloperSession'), {
     params: { id: 'job' },
     responses: { 200: JobCanceled },

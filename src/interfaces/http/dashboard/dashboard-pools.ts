@@ -4,7 +4,6 @@ import type { Scope } from '../../../platform/ground/scope.ts'
 import type { ManagePools } from '../../../senders/sms/pools/manage-pools.ts'
 import { CreatePool, PatchPool } from '../../../senders/sms/pools/pool-shapes.ts'
 import type { DashboardRoute } from '../route.ts'
-import { bySession } from '../route-access.ts'
 import { pools } from '../shown-resources.ts'
 import { oneOrListQuery, tenantFilter } from './list-query.ts'
 import { memberRoutes } from './member-routes.ts'
@@ -14,33 +13,27 @@ const path = '/api/internal/pools'
 /** Bound to no tenant. */
 const untenanted = (scope: Scope) => ({ ...scope, tenantState: undefined })
 
-const routes = memberRoutes(pools)
+const routes = memberRoutes(pools, { path, write: 'requireDeveloperSession' })
 
 type Needs = { manage: ManagePools }
 
 export const dashboardPoolRoutes = ({ manage }: Needs): DashboardRoute[] => [
   routes.oneOrList({
-    path,
-    access: bySession('requireSession'),
     query: oneOrListQuery.extend({ tenant_id: tenantFilter }),
     get: manage.get,
     list: manage.listOwn,
   }),
   routes.create({
-    path,
-    access: bySession('requireDeveloperSession'),
     body: CreatePool,
     action: (scope, actor, body) => manage.create(untenanted(scope), actor, body),
   }),
   routes.change({
     path: `${path}/{id}`,
-    access: bySession('requireDeveloperSession'),
     body: PatchPool,
     action: (scope, actor, id, body) => manage.patch(untenanted(scope), actor, id, body),
   }),
   routes.remove({
     path: `${path}/{id}`,
-    access: bySession('requireDeveloperSession'),
     action: (scope, actor, id) => manage.remove(untenanted(scope), actor, id),
   }),
 ]

@@ -38,7 +38,10 @@ const show = (row: SuppressionRow): z.output<typeof ShownSuppression> => ({
   removable: !isProtected(row),
 })
 
-const routes = memberRoutes({ ...suppressions, item: ShownSuppression, show })
+const routes = memberRoutes(
+  { ...suppressions, item: ShownSuppression, show },
+  { path, write: 'requireDeveloperSession' },
+)
 
 type Needs = { add: AddSuppressions; remove: RemoveSuppression; find: FindSuppressions; tenantScope: TenantScope }
 
@@ -63,9 +66,5 @@ export const dashboardSuppressionRoutes = ({ add, remove, find, tenantScope }: N
       return { status: created ? 201 : 200, body: show(row) }
     },
   }),
-  routes.remove({
-    path,
-    access: bySession('requireDeveloperSession'),
-    action: (scope, actor, id) => remove(scope, actor, { id }),
-  }),
+  routes.remove({ action: (scope, actor, id) => remove(scope, actor, { id }) }),
 ]

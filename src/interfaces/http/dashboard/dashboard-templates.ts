@@ -25,7 +25,7 @@ const { subject, html, text } = PatchTemplate.shape
 /** Parts that the body has replace those of the template, so that the editor shows what is not saved yet. */
 const PreviewContent = PreviewTemplate.safeExtend({ subject, html, text })
 
-const routes = memberRoutes(templates)
+const routes = memberRoutes(templates, { path, write: 'requireDeveloperSession' })
 
 type Needs = {
   manage: ManageTemplates
@@ -35,8 +35,6 @@ type Needs = {
 
 const readRoutes = ({ manage, render }: Needs): DashboardRoute[] => [
   routes.oneOrList({
-    path,
-    access: bySession('requireSession'),
     query: ListQuery,
     get: manage.get,
     list: ({ orgId, tenantId }, { channel = null, ...query }) =>
@@ -64,17 +62,10 @@ const readRoutes = ({ manage, render }: Needs): DashboardRoute[] => [
 export const dashboardTemplateRoutes = (needs: Needs): DashboardRoute[] => [
   ...readRoutes(needs),
   routes.create({
-    path,
-    access: bySession('requireDeveloperSession'),
     body: CreateTemplate.safeExtend({ tenant_id: givenId.nullish() }),
     action: async (scope, actor, { tenant_id: tenantId, ...body }) =>
       needs.manage.create(await needs.tenantScope(scope, tenantId), actor, body),
   }),
-  routes.change({
-    path,
-    access: bySession('requireDeveloperSession'),
-    body: PatchTemplate,
-    action: needs.manage.patch,
-  }),
-  routes.remove({ path, access: bySession('requireDeveloperSession'), action: needs.manage.remove }),
+  routes.change({ body: PatchTemplate, action: needs.manage.patch }),
+  routes.remove({ action: needs.manage.remove }),
 ]

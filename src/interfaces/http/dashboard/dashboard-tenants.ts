@@ -38,7 +38,7 @@ const ChangeTenant = PatchTenant.extend({ action: z.literal('unsuspend').optiona
   { path: ['action'], message: 'Send an action without other fields.' },
 )
 
-const routes = memberRoutes(tenants)
+const routes = memberRoutes(tenants, { path })
 
 type Needs = { create: CreateTenants; lifecycle: TenantLifecycle }
 type Usage = { clock: Clock; usage: ReadUsage }
@@ -55,7 +55,7 @@ const readRoutes = ({ lifecycle }: Needs, { clock, usage }: Usage): DashboardRou
       return listed(rows, query.limit, tenants.show)
     },
   }),
-  routes.get({ path: `${path}/{id}`, access: bySession('requireSession'), action: lifecycle.get }),
+  routes.get({ action: lifecycle.get }),
   defineRoute('GET', `${path}/{id}/usage`, bySession('requireSession'), {
     params: { id: 'tenant' },
     query: periodQuery.extend({ environment: environmentFilter }),
@@ -71,29 +71,21 @@ const readRoutes = ({ lifecycle }: Needs, { clock, usage }: Usage): DashboardRou
 ]
 
 const changeRoutes = ({ create, lifecycle }: Needs): DashboardRoute[] => [
-  routes.create({
-    path,
-    access: bySession('requireOwnerSession'),
-    body: CreateTenant,
-    action: create.create,
-  }),
+  routes.create({ body: CreateTenant, action: create.create }),
   routes.change({
-    access: bySession('requireOwnerSession'),
     body: ChangeTenant,
     path: `${path}/{id}`,
     action: (scope, actor, id, { action, ...fields }) =>
       action === 'unsuspend' ? lifecycle.unsuspend(scope, actor, id) : lifecycle.patch(scope, actor, id, fields),
   }),
-  memberRoutes(quotas).change({
+  memberRoutes(quotas, { path }).change({
     path: `${path}/{id}/quota`,
-    access: bySession('requireOwnerSession'),
     body: PatchQuota,
     action: lifecycle.patchQuota,
   }),
   routes.change({
     method: 'DELETE',
     path: `${path}/{id}`,
-    access: bySession('requireOwnerSession'),
     action: lifecycle.archive,
   }),
 ]

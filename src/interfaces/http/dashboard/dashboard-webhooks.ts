@@ -32,39 +32,24 @@ const DeliveryQuery = listQuery().extend({
   event: z.enum(knownEvents).optional(),
 })
 
-const routes = memberRoutes(webhooks)
+const place = { path: '/api/internal/webhooks', write: 'requireDeveloperSession' } as const
+const routes = memberRoutes(webhooks, place)
 
 type Needs = { manage: ManageWebhooks; deliveries: ListDeliveries; fire: FireWebhooks }
 
 const endpointRoutes = ({ manage, fire }: Needs): DashboardRoute[] => [
   routes.list({
-    path: '/api/internal/webhooks',
-    access: bySession('requireSession'),
     query: listQuery().extend({ tenant_id: tenantFilter }),
     action: manage.list,
   }),
-  memberRoutes(newWebhooks).create({
-    path: '/api/internal/webhooks',
-    access: bySession('requireDeveloperSession'),
-    body: CreateWebhook,
-    action: manage.create,
-  }),
-  routes.get({
-    path: '/api/internal/webhooks/{id}',
-    access: bySession('requireSession'),
-    action: manage.get,
-  }),
+  memberRoutes(newWebhooks, place).create({ body: CreateWebhook, action: manage.create }),
+  routes.get({ action: manage.get }),
   routes.change({
     path: '/api/internal/webhooks/{id}',
-    access: bySession('requireDeveloperSession'),
     body: PatchWebhook,
     action: manage.patch,
   }),
-  routes.remove({
-    path: '/api/internal/webhooks',
-    access: bySession('requireDeveloperSession'),
-    action: manage.remove,
-  }),
+  routes.remove({ action: manage.remove }),
   defineRoute('POST', '/api/internal/webhooks/rotate', bySession('requireDeveloperSession'), {
     body: Rotate,
     responses: { 200: RotatedWebhook },
@@ -91,9 +76,7 @@ const endpointRoutes = ({ manage, fire }: Needs): DashboardRoute[] => [
 type Messages = Pick<ReadMessages, 'findInOrg'>
 
 const deliveryRoutes = ({ manage, deliveries, fire }: Needs, messages: Messages): DashboardRoute[] => [
-  memberRoutes(webhookDeliveries).list({
-    path: '/api/internal/webhook-deliveries',
-    access: bySession('requireSession'),
+  memberRoutes(webhookDeliveries, { path: '/api/internal/webhook-deliveries' }).list({
     query: DeliveryQuery,
     action: ({ orgId }, query) => {
       const { endpoint_id: endpointId = null, status = null, event = null } = query

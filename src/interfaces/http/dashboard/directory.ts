@@ -16,7 +16,7 @@ import { Deleted, ok } from '../responses.ts'
 import { type DashboardRoute, defineRoute } from '../route.ts'
 import { bySession } from '../route-access.ts'
 import { shownAs } from '../shown-resource.ts'
-import { idQuery, listQuery } from './list-query.ts'
+import { idQuery } from './list-query.ts'
 import { memberRoutes } from './member-routes.ts'
 
 type Needs = { tokens: ManageScimTokens; mapping: GroupMapping; baseUrl: () => string }
@@ -33,15 +33,10 @@ const newTokenResource = {
 } as const
 
 const tokenRoutes = ({ tokens }: Needs): DashboardRoute[] => [
-  memberRoutes(tokenResource).list({
-    path: tokensPath,
-    access: bySession('requireSession'),
-    query: listQuery(),
+  memberRoutes(tokenResource, { path: tokensPath }).list({
     action: ({ orgId }, query) => tokens.list(orgId, query),
   }),
-  memberRoutes(newTokenResource).create({
-    path: tokensPath,
-    access: bySession('requireOwnerSession'),
+  memberRoutes(newTokenResource, { path: tokensPath }).create({
     body: CreateScimToken,
     action: ({ orgId }, actor, { name, expires_in_days: expiresInDays = null }) =>
       tokens.create(orgId, actor, { name, expiresInDays }),

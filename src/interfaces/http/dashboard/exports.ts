@@ -14,7 +14,6 @@ import { downloadHeaders } from '../download-headers.ts'
 import { headerOf } from '../header-of.ts'
 import { type DashboardRoute, defineRoute } from '../route.ts'
 import { bySession } from '../route-access.ts'
-import { listQuery } from './list-query.ts'
 import { memberRoutes } from './member-routes.ts'
 
 const contentType = 'application/x-ndjson'
@@ -73,7 +72,7 @@ const makeDownload = (jobs: ExportJobs): DashboardRoute =>
 
 export const exportRoutes = ({ clock, streamOrg, jobs }: Needs): DashboardRoute[] => {
   const show = makeShow(clock)
-  const routes = memberRoutes({ kind: 'exportJob', item: ExportJob, show })
+  const routes = memberRoutes({ kind: 'exportJob', item: ExportJob, show }, { path: jobsPath, read: gate })
   return [
     defineRoute('GET', '/api/internal/org/export', bySession(gate), {
       acts: true,
@@ -90,13 +89,8 @@ export const exportRoutes = ({ clock, streamOrg, jobs }: Needs): DashboardRoute[
       responses: { 202: ExportJob },
       handle: async (call) => ({ status: 202, body: show(await jobs.request(call.session.orgId, userActor(call))) }),
     }),
-    routes.list({
-      path: jobsPath,
-      access: bySession(gate),
-      query: listQuery(),
-      action: ({ orgId }, query) => jobs.list(orgId, keysetOf(query)),
-    }),
-    routes.get({ path: `${jobsPath}/{id}`, access: bySession(gate), action: ({ orgId }, id) => jobs.read(orgId, id) }),
+    routes.list({ action: ({ orgId }, query) => jobs.list(orgId, keysetOf(query)) }),
+    routes.get({ action: ({ orgId }, id) => jobs.read(orgId, id) }),
     makeDownload(jobs),
   ]
 }

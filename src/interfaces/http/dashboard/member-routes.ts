@@ -1,4 +1,4 @@
-/** The routes under /api/internal that most resources have alike. Each states its path and access, and the action. */
+/** The routes under /api/internal that most resources have alike. Each states the action, and what is unusual about it. */
 import type { z } from 'zod'
 import type { UserActor } from '../../../journal/audit/append.ts'
 import type { Scope } from '../../../platform/ground/scope.ts'
@@ -6,13 +6,14 @@ import { scopeOf, userActor } from '../actor.ts'
 import type { Listed } from '../page.ts'
 import { created, Deleted, deleted, listed, ok } from '../responses.ts'
 import type { Call, DashboardRoute, Input, Method } from '../route.ts'
-import type { MemberSession, SessionAccess, SessionGate } from '../route-access.ts'
+import { bySession, type MemberSession, type SessionAccess, type SessionGate } from '../route-access.ts'
 import type { ShownResource } from '../shown-resource.ts'
-import { idQuery, listOf, oneOrListOf } from './list-query.ts'
+import { idQuery, listOf, listQuery, oneOrListOf, oneOrListQuery } from './list-query.ts'
 
 type MemberGate = Exclude<SessionGate, 'public' | 'requireUserSession'>
 
-type Stated = Pick<DashboardRoute, 'path'> & { access: SessionAccess<MemberGate> }
+/** Where a resource is in the dashboard. Every member reads it and only owners change it, unless stated otherwise. */
+type Place = { path: string; read?: MemberGate; write?: MemberGate }
 
 type ListQuery = z.ZodType<{ limit: number; tenant_id?: string | undefined }>
 type OneOrListQuery = z.ZodType<{ limit: number; tenant_id?: string | undefined; id?: string | undefined }>
@@ -26,38 +27,49 @@ const filteredScope = (session: MemberSession, query: { tenant_id?: string | und
   tenantId: query.tenant_id ?? null,
 })
 
-export const memberRoutes = <Row, Item extends z.ZodType>({
-  kind,
-  item,
-  show,
-}: Pick<ShownResource<Row, Item>, 'kind' | 'item' | 'show'>) => {
+export const memberRoutes = <Row, Item extends z.ZodType>(
+  { kind, item, show }: Pick<ShownResource<Row, Item>, 'kind' | 'item' | 'show'>,
+  { path, read = 'requireSession', write = 'requireOwnerSession' }: Place,
+) => {
+  const [reading, writing] = [bySession(read), bySession(write)]
   /** The id is in the path, or in the query of a path without one. */
-  const byId = (path: string) => (path.includes('/{id}') ? { params: { id: kind } } : { query: idQuery })
+  const byId = (pathOfOne: string) => ({
+    path: pathOfOne,
+    access: writing,
+    ...(pathOfOne.includes('/{id}') ? { params: { id: kind } } : { query: idQuery }),
+  })
   const idOf = ({ params, query }: Pick<OneCall<undefined>, 'params' | 'query'>): string => params.id ?? query.id
 
   return {
-    list: <R extends Row & Listed, Q extends ListQuery>({
+    list: <R extends Row & Listed, Q extends ListQuery = ReturnType<typeof listQuery>>({
       action,
-      ...route
-    }: Stated & { query: Q; action: (of: Scope, query: z.output<Q>) => Promise<R[]> }): DashboardRoute => ({
-      ...route,
+      query,
+    }: {
+      query?: Q
+      action: (of: Scope, query: z.output<Q>) => Promise<R[]>
+    }): DashboardRoute => ({
       method: 'GET',
+      path,
+      access: reading,
+      query: query ?? listQuery(),
       responses: { 200: listOf(item) },
       handle: async ({ session, query }: MemberCall<unknown, z.output<Q>, undefined>) =>
         listed(await action(filteredScope(session, query), query), query.limit, show),
     }),
 
-    oneOrList: <R extends Row & Listed, Q extends OneOrListQuery>({
+    oneOrList: <R extends Row & Listed, Q extends OneOrListQuery = typeof oneOrListQuery>({
       list,
       get,
-      ...route
-    }: Stated & {
-      query: Q
+      query,
+    }: {
+      query?: Q
       get: (scope: Scope, id: string) => Promise<Row>
       list: (of: Scope, query: z.output<Q>) => Promise<R[]>
     }): DashboardRoute => ({
-      ...route,
       method: 'GET',
+      path,
+      access: reading,
+      query: query ?? oneOrListQuery,
       responses: { 200: oneOrListOf(item) },
       handle: async ({ session, query }: MemberCall<unknown, z.output<Q>, undefined>) => {
         if (query.id !== undefined) return ok(show(await get(scopeOf(session), query.id)))
@@ -65,9 +77,10 @@ export const memberRoutes = <Row, Item extends z.ZodType>({
       },
     }),
 
-    get: ({ action, ...route }: Stated & { action: (scope: Scope, id: string) => Promise<Row> }): DashboardRoute => ({
-      ...route,
+    get: ({ action }: { action: (scope: Scope, id: string) => Promise<Row> }): DashboardRoute => ({
       method: 'GET',
+      path: `${path}/{id}`,
+      access: reading,
       params: { id: kind },
       responses: { 200: item },
       handle: async ({ session, params: { id } }: MemberCall<{ id: string }, undefined, undefined>) =>
@@ -76,22 +89,26 @@ export const memberRoutes = <Row, Item extends z.ZodType>({
 
     create: <B extends z.ZodType>({
       action,
-      ...route
-    }: Stated & {
+      body,
+    }: {
       body: B
       action: (scope: Scope, actor: UserActor, body: z.output<B>) => Promise<Row>
     }): DashboardRoute => ({
-      ...route,
       method: 'POST',
+      path,
+      access: writing,
+      body,
       responses: { 201: item },
       handle: async (call: MemberCall<unknown, undefined, z.output<B>>) =>
         created(show(await action(scopeOf(call.session), userActor(call), call.body))),
     }),
 
     change: <B extends z.ZodType | undefined = undefined>({
+      path: pathOfOne = path,
       action,
       ...route
-    }: Stated & {
+    }: {
+      path?: string
       method?: Method
       body?: B
       emptyPatch?: 'allowed'
@@ -99,21 +116,21 @@ export const memberRoutes = <Row, Item extends z.ZodType>({
     }): DashboardRoute => ({
       method: 'PATCH',
       ...route,
-      ...byId(route.path),
+      ...byId(pathOfOne),
       responses: { 200: item },
       handle: async (call: OneCall<B>) =>
         ok(show(await action(scopeOf(call.session), userActor(call), idOf(call), call.body))),
     }),
 
     remove: ({
+      path: pathOfOne = path,
       action,
-      ...route
-    }: Stated & {
+    }: {
+      path?: string
       action: (scope: Scope, actor: UserActor, id: string) => Promise<unknown>
     }): DashboardRoute => ({
-      ...route,
-      ...byId(route.path),
       method: 'DELETE',
+      ...byId(pathOfOne),
       responses: { 200: Deleted },
       handle: async (call: OneCall<undefined>) => {
         const id = idOf(call)

@@ -61,10 +61,7 @@ export const oauthRoutes = (needs: OAuthDashboardNeeds): DashboardRoute[] => {
         return ok({ deleted: true, id: call.query.id })
       },
     }),
-    memberRoutes(grantResource).list({
-      path: '/api/internal/org/oauth-grants',
-      access: bySession('requireOwnerSession'),
-      query: listQuery(),
+    memberRoutes(grantResource, { path: '/api/internal/org/oauth-grants', read: 'requireOwnerSession' }).list({
       action: ({ orgId }, query) => grants.ofOrg(orgId, query),
     }),
     defineRoute('DELETE', '/api/internal/org/oauth-grants', bySession('requireOwnerSession'), {

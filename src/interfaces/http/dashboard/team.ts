@@ -59,10 +59,7 @@ const shownInvitation = (row: InvitationRow, now: Date): z.output<typeof Invitat
 })
 
 const membershipRoutes = ({ list, members }: TeamRouteNeeds): DashboardRoute[] => [
-  memberRoutes(memberResource).list({
-    path: '/api/internal/team/members',
-    access: bySession('requireSession'),
-    query: listQuery(),
+  memberRoutes(memberResource, { path: '/api/internal/team/members' }).list({
     action: ({ orgId }, query) => list.members(orgId, query),
   }),
   defineRoute('PATCH', '/api/internal/team/members', bySession('requireOwnerSession'), {

@@ -13,13 +13,13 @@ import { Deleted, deleted, listed, ok } from '../responses.ts'
 import { defineRoute, type PublicRoute } from '../route.ts'
 import { byKey } from '../route-access.ts'
 import { contacts } from '../shown-resources.ts'
+import { refusals } from './public-routes.ts'
 
 type Needs = { members: ManageMembers; importCsv: ImportCsv; exportCsv: ExportCsv }
 
 const write = byKey('write:audiences')
 const read = byKey('read:audiences')
 const base = { tag: 'Audiences', params: { id: 'audience' } } as const
-const refusals = ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'] as const
 
 const csvRoutes = ({ importCsv, exportCsv }: Pick<Needs, 'importCsv' | 'exportCsv'>): PublicRoute[] => [
   defineRoute('POST', '/audiences/{id}/import-csv', write, {

@@ -5,43 +5,28 @@ import { byKey } from '../route-access.ts'
 import { audiences } from '../shown-resources.ts'
 import { publicRoutes } from './public-routes.ts'
 
-const routes = publicRoutes('Audiences', audiences)
+const routes = publicRoutes(audiences, {
+  tag: 'Audiences',
+  path: '/audiences',
+  name: 'Audience',
+  read: byKey('read:audiences'),
+  write: byKey('write:audiences'),
+})
 
 type Needs = { manage: ManageAudiences }
 
 export const audienceRoutes = ({ manage }: Needs): PublicRoute[] => [
   routes.create({
-    path: '/audiences',
-    operationId: 'createAudience',
-    summary: 'Create an audience',
-    access: byKey('write:audiences'),
     body: CreateAudience,
     response: 'The new audience, without members.',
     errors: ['PLAN_RESOURCE_LIMIT', 'AUDIENCE_SLUG_TAKEN', 'TENANT_ERASED'],
     action: manage.create,
   }),
-  routes.list({
-    path: '/audiences',
-    operationId: 'listAudiences',
-    summary: 'List audiences',
-    access: byKey('read:audiences'),
-    action: manage.list,
-  }),
-  routes.get({
-    path: '/audiences/{id}',
-    operationId: 'getAudience',
-    summary: 'Get an audience',
-    access: byKey('read:audiences'),
-    action: manage.get,
-  }),
+  routes.list({ action: manage.list }),
+  routes.get({ action: manage.get }),
   routes.remove({
-    path: '/audiences/{id}',
-    operationId: 'deleteAudience',
-    summary: 'Delete an audience',
     description:
       'Its contacts stay. Messages to the audience that are already scheduled are still sent; cancel the job to stop them.',
-    access: byKey('write:audiences'),
-    errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
     action: manage.remove,
   }),
 ]

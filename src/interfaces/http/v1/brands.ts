@@ -10,14 +10,18 @@ import { byKey } from '../route-access.ts'
 import { brands } from '../shown-resources.ts'
 import { publicRoutes } from './public-routes.ts'
 
-const routes = publicRoutes('Brands', brands)
+const routes = publicRoutes(brands, {
+  tag: 'Brands',
+  path: '/brands',
+  name: 'Brand',
+  read: byKey('read:brands'),
+  write: byKey('write:brands'),
+})
 
 type Needs = { read: ReadRegistrations<BrandRow>; add: AddBrand; correct: CorrectBrand; remove: RemoveBrand }
 
 export const brandRoutes = ({ read, add, correct, remove }: Needs): PublicRoute[] => [
   routes.create({
-    path: '/brands',
-    operationId: 'createBrand',
     summary: 'Register a brand',
     description:
       'Submits your company to the registry, which reviews it. The request succeeds even if fields that the registry requires are missing; `provider_missing_fields` lists them, and the registry will reject the brand until you add them. At most 10 registrations per hour.',
@@ -27,20 +31,8 @@ export const brandRoutes = ({ read, add, correct, remove }: Needs): PublicRoute[
     errors: ['PROVISION_LIMIT_EXCEEDED', 'PROVIDER_UNAVAILABLE'],
     action: add,
   }),
-  routes.list({
-    path: '/brands',
-    operationId: 'listBrands',
-    summary: 'List brands',
-    access: byKey('read:brands'),
-    action: ({ orgId }, query) => read.list({ orgId, environment: null }, query),
-  }),
-  routes.get({
-    path: '/brands/{id}',
-    operationId: 'getBrand',
-    summary: 'Get a brand',
-    access: byKey('read:brands'),
-    action: ({ orgId }, id) => read.get(orgId, id),
-  }),
+  routes.list({ action: ({ orgId }, query) => read.list({ orgId, environment: null }, query) }),
+  routes.get({ action: ({ orgId }, id) => read.get(orgId, id) }),
   defineRoute('PATCH', '/brands/{id}', byKey('write:brands'), {
     operationId: 'updateBrand',
     tag: 'Brands',
@@ -67,11 +59,7 @@ export const brandRoutes = ({ read, add, correct, remove }: Needs): PublicRoute[
     },
   }),
   routes.remove({
-    path: '/brands/{id}',
-    operationId: 'deleteBrand',
-    summary: 'Delete a brand',
     description: 'Removes the brand from the registry. Delete its campaigns first.',
-    access: byKey('write:brands'),
     errors: ['NOT_FOUND', 'BRAND_HAS_CAMPAIGNS', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION', 'PROVIDER_UNAVAILABLE'],
     action: remove,
   }),

@@ -5,16 +5,20 @@ import type { CampaignRow } from '../../../senders/sms/store/campaign-rows.ts'
 import type { PublicRoute } from '../route.ts'
 import { byKey } from '../route-access.ts'
 import { campaigns } from '../shown-resources.ts'
-import { publicRoutes } from './public-routes.ts'
+import { publicRoutes, refusals } from './public-routes.ts'
 
-const routes = publicRoutes('Campaigns', campaigns)
+const routes = publicRoutes(campaigns, {
+  tag: 'Campaigns',
+  path: '/campaigns',
+  name: 'Campaign',
+  read: byKey('read:campaigns'),
+  write: byKey('write:campaigns'),
+})
 
 type Needs = { read: ReadRegistrations<CampaignRow>; add: AddCampaign; remove: RemoveCampaign }
 
 export const campaignRoutes = ({ read, add, remove }: Needs): PublicRoute[] => [
   routes.create({
-    path: '/campaigns',
-    operationId: 'createCampaign',
     summary: 'Register a campaign',
     description:
       'Submits a campaign of a brand to the registry. A `10dlc` campaign needs a verified brand. A campaign cannot be changed: if `provider_missing_fields` is not empty, delete it and register it again. At most 10 registrations per hour.',
@@ -30,28 +34,12 @@ export const campaignRoutes = ({ read, add, remove }: Needs): PublicRoute[] => [
     ],
     action: add,
   }),
-  routes.list({
-    path: '/campaigns',
-    operationId: 'listCampaigns',
-    summary: 'List campaigns',
-    access: byKey('read:campaigns'),
-    action: ({ orgId }, query) => read.list({ orgId, environment: null }, query),
-  }),
-  routes.get({
-    path: '/campaigns/{id}',
-    operationId: 'getCampaign',
-    summary: 'Get a campaign',
-    access: byKey('read:campaigns'),
-    action: ({ orgId }, id) => read.get(orgId, id),
-  }),
+  routes.list({ action: ({ orgId }, query) => read.list({ orgId, environment: null }, query) }),
+  routes.get({ action: ({ orgId }, id) => read.get(orgId, id) }),
   routes.remove({
-    path: '/campaigns/{id}',
-    operationId: 'deleteCampaign',
-    summary: 'Delete a campaign',
     description:
       'Removes the campaign from the registry. Its numbers become `unverified` until you bind them to another campaign.',
-    access: byKey('write:campaigns'),
-    errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION', 'PROVIDER_UNAVAILABLE'],
+    errors: [...refusals, 'PROVIDER_UNAVAILABLE'],
     action: remove,
   }),
 ]

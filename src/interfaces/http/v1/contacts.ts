@@ -8,7 +8,7 @@ import { Deleted, deleted } from '../responses.ts'
 import { defineRoute, type PublicRoute } from '../route.ts'
 import { byKey } from '../route-access.ts'
 import { contacts } from '../shown-resources.ts'
-import { publicRoutes } from './public-routes.ts'
+import { publicRoutes, refusals } from './public-routes.ts'
 
 const contactQuery = filteredPage({
   email: z.string().max(maxEmail).optional().describe('Only contacts with this email address, in upper or lower case.'),
@@ -21,8 +21,13 @@ const contactQuery = filteredPage({
     .describe('Only contacts with this phone number. Encode the plus sign as `%2B`.'),
 })
 
-const refusals = ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'] as const
-const routes = publicRoutes('Contacts', contacts)
+const routes = publicRoutes(contacts, {
+  tag: 'Contacts',
+  path: '/contacts',
+  name: 'Contact',
+  read: byKey('read:contacts'),
+  write: byKey('write:contacts'),
+})
 
 type Needs = { manage: ManageContacts }
 
@@ -45,26 +50,12 @@ export const contactRoutes = ({ manage }: Needs): PublicRoute[] => [
     },
   }),
   routes.list({
-    path: '/contacts',
-    operationId: 'listContacts',
-    summary: 'List contacts',
-    access: byKey('read:contacts'),
     query: contactQuery,
     action: (caller, query) => manage.list(caller, query, query),
   }),
-  routes.get({
-    path: '/contacts/{id}',
-    operationId: 'getContact',
-    summary: 'Get a contact',
-    access: byKey('read:contacts'),
-    action: manage.get,
-  }),
+  routes.get({ action: manage.get }),
   routes.change({
-    path: '/contacts/{id}',
-    operationId: 'updateContact',
-    summary: 'Update a contact',
     description: 'Omitted fields do not change. `metadata` replaces all previous keys.',
-    access: byKey('write:contacts'),
     body: PatchContact,
     errors: [...refusals, 'CONTACT_ALREADY_EXISTS'],
     action: (caller, _actor, id, body) => manage.patch(caller, id, body),

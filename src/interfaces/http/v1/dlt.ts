@@ -11,56 +11,36 @@ import { publicRoutes } from './public-routes.ts'
 const write = byKey('write:dlt', { tenantKey: 'TENANT_KEY_FORBIDDEN' })
 const read = byKey('read:dlt')
 
-type Noun<Row extends { id: string; created_at: Date }, Item extends z.ZodType, Body extends z.ZodType> = {
+type Kind<Row extends { id: string; created_at: Date }, Item extends z.ZodType, Body extends z.ZodType> = {
   path: string
-  noun: ShownResource<Row, Item>
-  /** The nouns of the operation ids, as in `createDltEntity` and `listDltEntities`. */
-  ids: { one: string; many: string }
+  name: string
+  names: string
+  shown: ShownResource<Row, Item>
   body: Body
   manage: ManageDltRows<z.output<Body>, Row>
   removal: string
 }
 
 const routesOf = <Row extends { id: string; created_at: Date }, Item extends z.ZodType, Body extends z.ZodType>({
-  path,
-  noun,
-  ids,
+  shown,
   body,
   manage,
   removal,
-}: Noun<Row, Item, Body>): PublicRoute[] => {
-  const { one, many } = noun
-  const routes = publicRoutes('DLT', noun)
+  ...place
+}: Kind<Row, Item, Body>): PublicRoute[] => {
+  const called = { one: `DLT ${shown.one}`, many: `DLT ${shown.many}` }
+  const routes = publicRoutes(shown, { tag: 'DLT', ...place, called, read, write })
   return [
     routes.create({
-      path,
-      operationId: `create${ids.one}`,
-      summary: `Register a DLT ${one}`,
-      access: write,
+      summary: `Register a DLT ${shown.one}`,
       body,
-      response: `The new ${one}, which waits for approval.`,
+      response: `The new ${shown.one}, which waits for approval.`,
       action: manage.create,
     }),
-    routes.list({
-      path,
-      operationId: `list${ids.many}`,
-      summary: `List DLT ${many}`,
-      access: read,
-      action: ({ orgId }, query) => manage.list(orgId, query),
-    }),
-    routes.get({
-      path: `${path}/{id}`,
-      operationId: `get${ids.one}`,
-      summary: `Get a DLT ${one}`,
-      access: read,
-      action: manage.get,
-    }),
+    routes.list({ action: ({ orgId }, query) => manage.list(orgId, query) }),
+    routes.get({ action: manage.get }),
     routes.remove({
-      path: `${path}/{id}`,
-      operationId: `delete${ids.one}`,
-      summary: `Delete a DLT ${one}`,
       description: removal,
-      access: write,
       errors: ['NOT_FOUND', 'DLT_IN_USE', 'ENVIRONMENT_ESCALATION'],
       action: manage.remove,
     }),
@@ -70,24 +50,27 @@ const routesOf = <Row extends { id: string; created_at: Date }, Item extends z.Z
 export const dltRoutes = ({ manage }: { manage: ManageDlt }): PublicRoute[] => [
   ...routesOf({
     path: '/dlt/entities',
-    noun: shownDltEntities,
-    ids: { one: 'DltEntity', many: 'DltEntities' },
+    name: 'DltEntity',
+    names: 'DltEntities',
+    shown: shownDltEntities,
     body: CreateDltEntity,
     manage: manage.entities,
     removal: 'An entity that still has headers or templates cannot be deleted.',
   }),
   ...routesOf({
     path: '/dlt/headers',
-    noun: shownDltHeaders,
-    ids: { one: 'DltHeader', many: 'DltHeaders' },
+    name: 'DltHeader',
+    names: 'DltHeaders',
+    shown: shownDltHeaders,
     body: CreateDltHeader,
     manage: manage.headers,
     removal: 'A header that still has templates cannot be deleted.',
   }),
   ...routesOf({
     path: '/dlt/templates',
-    noun: shownDltTemplates,
-    ids: { one: 'DltTemplate', many: 'DltTemplates' },
+    name: 'DltTemplate',
+    names: 'DltTemplates',
+    shown: shownDltTemplates,
     body: CreateDltTemplate,
     manage: manage.templates,
     removal: 'A template that scheduled messages need cannot be deleted.',

@@ -8,23 +8,19 @@ import { byKey } from '../route-access.ts'
 import { jobs } from '../shown-resources.ts'
 import { publicRoutes } from './public-routes.ts'
 
-const routes = publicRoutes('Jobs', jobs)
+const routes = publicRoutes(jobs, {
+  tag: 'Jobs',
+  path: '/jobs',
+  name: 'Job',
+  read: byKey('read:audiences'),
+  write: byKey('write:audiences'),
+})
 
 type Needs = { read: ReadJobs; cancel: CancelJob }
 
 export const jobRoutes = ({ read, cancel }: Needs): PublicRoute[] => [
-  routes.list({
-    path: '/jobs',
-    operationId: 'listJobs',
-    summary: 'List jobs',
-    access: byKey('read:audiences'),
-    action: read.list,
-  }),
+  routes.list({ action: read.list }),
   routes.get({
-    path: '/jobs/{id}',
-    operationId: 'getJob',
-    summary: 'Get a job',
-    access: byKey('read:audiences'),
     response: 'The job with the present counts of its messages.',
     action: read.find,
   }),

@@ -29,27 +29,21 @@ const escalations = [
   'TENANT_FORBIDDEN',
 ] as const
 
-const routes = publicRoutes('Keys', keys)
+const place = { tag: 'Keys', path: '/keys', name: 'Key', read: byKey('read:keys'), write: byKey('write:keys') }
+
+const routes = publicRoutes(keys, place)
 
 type Needs = { manage: ManageKeys }
 
 export const keyRoutes = ({ manage }: Needs): PublicRoute[] => [
-  publicRoutes('Keys', newKeys).create({
-    path: '/keys',
-    operationId: 'createKey',
-    summary: 'Create an API key',
+  publicRoutes(newKeys, place).create({
     description:
       'The response contains the key itself, which is not shown again. A key cannot create a key with more permissions than its own.',
-    access: byKey('write:keys'),
     body: CreateKey,
     errors: [...escalations, 'PLAN_RESOURCE_LIMIT', 'KEY_CREATION_RATE_LIMITED'],
     action: manage.create,
   }),
   routes.list({
-    path: '/keys',
-    operationId: 'listKeys',
-    summary: 'List API keys',
-    access: byKey('read:keys'),
     query: ListQuery,
     errors: ['TENANT_FORBIDDEN'],
     action: (caller, query) => {
@@ -58,20 +52,12 @@ export const keyRoutes = ({ manage }: Needs): PublicRoute[] => [
     },
   }),
   routes.get({
-    path: '/keys/{id}',
-    operationId: 'getKey',
-    summary: 'Get an API key',
-    access: byKey('read:keys'),
     response: 'The API key, without its secret.',
     action: manage.get,
   }),
   routes.change({
-    path: '/keys/{id}',
-    operationId: 'updateKey',
-    summary: 'Update an API key',
     description:
       'Omitted fields do not change. Set a restriction to `null` to remove it. Changes apply from the next request.',
-    access: byKey('write:keys'),
     body: PatchKey,
     errors: [...escalations, 'NOT_FOUND', 'KEY_REVOKED'],
     action: manage.patch,

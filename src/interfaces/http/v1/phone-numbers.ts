@@ -10,14 +10,18 @@ import { publicRoutes } from './public-routes.ts'
 const campaignErrors = ['CAMPAIGN_NOT_FOUND', 'CAMPAIGN_IS_TEST_MODE', 'CAMPAIGN_NOT_VERIFIED'] as const
 const writeErrors = ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION', 'PROVIDER_UNAVAILABLE'] as const
 
-const routes = publicRoutes('Phone numbers', phoneNumbers)
+const routes = publicRoutes(phoneNumbers, {
+  tag: 'Phone numbers',
+  path: '/phone-numbers',
+  name: 'PhoneNumber',
+  read: byKey('read:phone_numbers'),
+  write: byKey('write:phone_numbers'),
+})
 
 type Needs = { read: ReadNumbers; add: AddPhoneNumber; rebind: RebindNumber; release: ReleaseNumber }
 
 export const phoneNumberRoutes = ({ read, add, rebind, release }: Needs): PublicRoute[] => [
   routes.create({
-    path: '/phone-numbers',
-    operationId: 'createPhoneNumber',
     summary: 'Add a number or a sender id',
     description:
       'Provisions a US long code or a US or Canadian toll-free number for a verified campaign, or registers an alphanumeric sender id. A sender id is verified at once. At most 10 registrations per hour.',
@@ -36,25 +40,16 @@ export const phoneNumberRoutes = ({ read, add, rebind, release }: Needs): Public
     action: add,
   }),
   routes.list({
-    path: '/phone-numbers',
-    operationId: 'listPhoneNumbers',
     summary: 'List numbers and sender ids',
-    access: byKey('read:phone_numbers'),
     action: read.list,
   }),
   routes.get({
-    path: '/phone-numbers/{id}',
-    operationId: 'getPhoneNumber',
     summary: 'Get a number or a sender id',
-    access: byKey('read:phone_numbers'),
     action: read.get,
   }),
   routes.change({
-    path: '/phone-numbers/{id}',
-    operationId: 'updatePhoneNumber',
     summary: 'Bind a number to another campaign',
     description: 'The number is `pending` until the registry has approved it for the new campaign.',
-    access: byKey('write:phone_numbers'),
     body: PatchPhoneNumber.optional(),
     check: ({ body }) => {
       if (body?.campaign_id === undefined) throw new Failure('NO_FIELDS')
@@ -64,11 +59,8 @@ export const phoneNumberRoutes = ({ read, add, rebind, release }: Needs): Public
     action: (caller, _actor, id, body) => rebind(caller, id, body?.campaign_id as string),
   }),
   routes.remove({
-    path: '/phone-numbers/{id}',
-    operationId: 'deletePhoneNumber',
     summary: 'Release a number or a sender id',
     description: 'Scheduled messages from this sender fail when they are due.',
-    access: byKey('write:phone_numbers'),
     response: 'The sender was released.',
     errors: writeErrors,
     action: release,

@@ -20,7 +20,7 @@ import { Deleted, deleted } from '../responses.ts'
 import { defineRoute, type PublicRoute } from '../route.ts'
 import { byKey } from '../route-access.ts'
 import { suppressions } from '../shown-resources.ts'
-import { publicRoutes } from './public-routes.ts'
+import { publicRoutes, refusals } from './public-routes.ts'
 
 const ListQuery = filteredPage({
   channel: z.enum(channels).optional().describe('Return only suppressions of this channel.'),
@@ -65,7 +65,13 @@ const toRemove = (query: Target, body: Target | undefined): ToRemove => {
   return named
 }
 
-const routes = publicRoutes('Suppressions', suppressions)
+const routes = publicRoutes(suppressions, {
+  tag: 'Suppressions',
+  path: '/suppressions',
+  name: 'Suppression',
+  read: byKey('read:suppressions'),
+  write: byKey('write:suppressions'),
+})
 
 type Needs = { read: ReadSuppressions; add: AddSuppressions; remove: RemoveSuppression }
 
@@ -94,26 +100,13 @@ export const suppressionRoutes = ({ read, add, remove }: Needs): PublicRoute[] =
     },
   }),
   routes.list({
-    path: '/suppressions',
-    operationId: 'listSuppressions',
-    summary: 'List suppressions',
-    access: byKey('read:suppressions'),
     query: ListQuery,
     action: (caller, query) => read.list(caller, query, query),
   }),
-  routes.get({
-    path: '/suppressions/{id}',
-    operationId: 'getSuppression',
-    summary: 'Get a suppression',
-    access: byKey('read:suppressions'),
-    action: read.get,
-  }),
+  routes.get({ action: read.get }),
   routes.remove({
-    path: '/suppressions/{id}',
-    operationId: 'deleteSuppression',
     summary: 'Delete a suppression by id',
-    access: byKey('write:suppressions'),
-    errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION', 'SUPPRESSION_PROTECTED'],
+    errors: [...refusals, 'SUPPRESSION_PROTECTED'],
     action: (caller, actor, id) => remove(caller, actor, { id }),
   }),
   defineRoute('DELETE', '/suppressions', byKey('write:suppressions'), {
@@ -126,7 +119,7 @@ export const suppressionRoutes = ({ read, add, remove }: Needs): PublicRoute[] =
     body: Target.optional().meta({ examples: [{ channel: 'email', value: 'ada@example.com' }] }),
     check: ({ query, body }) => void toRemove(query, body),
     responses: { 200: { schema: Deleted, description: 'The suppression was deleted.' } },
-    errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION', 'SUPPRESSION_PROTECTED', 'QUERY_BODY_CONFLICT'],
+    errors: [...refusals, 'SUPPRESSION_PROTECTED', 'QUERY_BODY_CONFLICT'],
     handle: async (call) => {
       const { id } = await remove(call.caller, actorOf(call), toRemove(call.query, call.body))
       return deleted(id)

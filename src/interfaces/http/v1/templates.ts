@@ -15,55 +15,38 @@ const ListQuery = filteredPage({
   channel: z.enum(channels).optional().describe('Return only templates of this channel.'),
 })
 
-const routes = publicRoutes('Templates', templates)
+const routes = publicRoutes(templates, {
+  tag: 'Templates',
+  path: '/templates',
+  name: 'Template',
+  read: byKey('read:templates'),
+  write: byKey('write:templates'),
+})
 
 type Needs = { manage: ManageTemplates; render: Pick<RenderTemplates, 'preview'> }
 
 export const templateRoutes = ({ manage, render }: Needs): PublicRoute[] => [
   routes.create({
-    path: '/templates',
-    operationId: 'createTemplate',
-    summary: 'Create a template',
     description:
       'An email template requires `subject` and at least one of `html` and `text`. An SMS template uses only `text`, which is required.',
-    access: byKey('write:templates'),
     body: CreateTemplate,
     errors: ['TEMPLATE_SLUG_TAKEN'],
     action: manage.create,
   }),
   routes.list({
-    path: '/templates',
-    operationId: 'listTemplates',
-    summary: 'List templates',
     description: "A tenant's list includes its own templates and those of the organisation.",
-    access: byKey('read:templates'),
     query: ListQuery,
     action: (caller, query) => manage.list(caller, { channel: query.channel ?? null }, query),
   }),
-  routes.get({
-    path: '/templates/{id}',
-    operationId: 'getTemplate',
-    summary: 'Get a template',
-    access: byKey('read:templates'),
-    action: manage.get,
-  }),
+  routes.get({ action: manage.get }),
   routes.change({
-    path: '/templates/{id}',
-    operationId: 'updateTemplate',
-    summary: 'Update a template',
     description: 'Omitted fields do not change. The channel of a template cannot be changed.',
-    access: byKey('write:templates'),
     body: PatchTemplate,
     errors: ['NOT_FOUND', 'TEMPLATE_SLUG_TAKEN', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
     action: manage.patch,
   }),
   routes.remove({
-    path: '/templates/{id}',
-    operationId: 'deleteTemplate',
-    summary: 'Delete a template',
     description: 'Messages already created from the template do not change, including scheduled ones.',
-    access: byKey('write:templates'),
-    errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
     action: manage.remove,
   }),
   defineRoute('POST', '/templates/preview', byKey('read:templates'), {

@@ -37,7 +37,15 @@ const ListQuery = filteredPage({
 
 const platformOnly = { tenantKey: 'TENANT_KEY_FORBIDDEN' } as const
 const platformLive = { ...platformOnly, testKey: 'ENVIRONMENT_ESCALATION' } as const
-const routes = publicRoutes('Tenants', tenants)
+const place = {
+  tag: 'Tenants',
+  path: '/tenants',
+  name: 'Tenant',
+  read: byKey('read:tenants'),
+  write: byKey('write:tenants', platformOnly),
+}
+
+const routes = publicRoutes(tenants, place)
 
 type Change<Body> = (caller: Caller, actor: Actor, id: string, body: Body) => Promise<TenantRow>
 
@@ -57,9 +65,6 @@ export const tenantRoutes = ({ create, lifecycle, erase }: Needs): PublicRoute[]
 
   return [
     routes.create({
-      path: '/tenants',
-      operationId: 'createTenant',
-      summary: 'Create a tenant',
       description: 'If you omit `slug`, it is derived from the name.',
       access: byKey('write:tenants', { tenantKey: 'TENANT_KEY_CANNOT_CREATE_TENANTS' }),
       body: CreateTenant,
@@ -67,11 +72,7 @@ export const tenantRoutes = ({ create, lifecycle, erase }: Needs): PublicRoute[]
       action: create.create,
     }),
     routes.list({
-      path: '/tenants',
-      operationId: 'listTenants',
-      summary: 'List tenants',
       description: 'Erased tenants are listed only with `status=erased`.',
-      access: byKey('read:tenants'),
       query: ListQuery,
       errors: ['INVALID_EXTERNAL_REF'],
       action: (caller, query) => {
@@ -80,18 +81,10 @@ export const tenantRoutes = ({ create, lifecycle, erase }: Needs): PublicRoute[]
       },
     }),
     routes.get({
-      path: '/tenants/{id}',
-      operationId: 'getTenant',
-      summary: 'Get a tenant',
-      access: byKey('read:tenants'),
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN'],
       action: lifecycle.get,
     }),
     routes.change({
-      path: '/tenants/{id}',
-      operationId: 'updateTenant',
-      summary: 'Update a tenant',
-      access: byKey('write:tenants', platformOnly),
       body: PatchTenant,
       errors: [
         'NOT_FOUND',
@@ -104,7 +97,6 @@ export const tenantRoutes = ({ create, lifecycle, erase }: Needs): PublicRoute[]
     }),
     routes.change({
       method: 'DELETE',
-      path: '/tenants/{id}',
       operationId: 'archiveTenant',
       summary: 'Archive a tenant',
       description: 'Cancels scheduled messages of the tenant. You can restore an archived tenant.',
@@ -127,7 +119,6 @@ export const tenantRoutes = ({ create, lifecycle, erase }: Needs): PublicRoute[]
       path: '/tenants/{id}/unsuspend',
       operationId: 'unsuspendTenant',
       summary: 'Unsuspend a tenant',
-      access: byKey('write:tenants', platformOnly),
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_NOT_SUSPENDED', 'TENANT_ERASED'],
       action: reaching(lifecycle.unsuspend),
     }),
@@ -136,7 +127,6 @@ export const tenantRoutes = ({ create, lifecycle, erase }: Needs): PublicRoute[]
       path: '/tenants/{id}/restore',
       operationId: 'restoreTenant',
       summary: 'Restore an archived tenant',
-      access: byKey('write:tenants', platformOnly),
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_NOT_ARCHIVED', 'TENANT_ERASED'],
       action: reaching(lifecycle.restore),
     }),
@@ -155,12 +145,10 @@ export const tenantRoutes = ({ create, lifecycle, erase }: Needs): PublicRoute[]
         return ok({ id, status, erased_at: erased_at?.toISOString(), ...erasure })
       },
     }),
-    publicRoutes('Tenants', quotas).change({
+    publicRoutes(quotas, { ...place, name: 'TenantQuota' }).change({
       path: '/tenants/{id}/quota',
-      operationId: 'updateTenantQuota',
       summary: "Update a tenant's monthly quota",
       description: 'Omitted fields do not change. `null` removes the quota, and `0` blocks all sends on the channel.',
-      access: byKey('write:tenants', platformOnly),
       body: PatchQuota,
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_ERASED', 'ENVIRONMENT_ESCALATION'],
       action: reaching(lifecycle.patchQuota),

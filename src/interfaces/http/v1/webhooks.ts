@@ -36,7 +36,15 @@ export const describedEvents: WebhookShape[] = knownEvents.map((event) => ({
   body: eventShape(event),
 }))
 
-const routes = publicRoutes('Webhooks', webhooks)
+const place = {
+  tag: 'Webhooks',
+  path: '/webhooks',
+  name: 'Webhook',
+  read: byKey('read:webhooks'),
+  write: byKey('write:webhooks'),
+}
+
+const routes = publicRoutes(webhooks, place)
 
 type EndpointCall = Call<KeyAccess, { id: string }, unknown, unknown>
 
@@ -49,24 +57,14 @@ export const webhookRoutes = ({ manage, deliveries, fire }: Needs): PublicRoute[
   const reachEndpoint = ({ caller, params }: EndpointCall) => manage.reach(caller, params.id)
 
   return [
-    publicRoutes('Webhooks', newWebhooks).create({
-      path: '/webhooks',
-      operationId: 'createWebhook',
-      summary: 'Create a webhook endpoint',
+    publicRoutes(newWebhooks, place).create({
       description:
         'The response contains the signing secret, which is not shown again. Rotate the secret to get a new one.',
-      access: byKey('write:webhooks'),
       body: CreateWebhook,
       errors: ['WEBHOOK_URL_NOT_ALLOWED', 'PLAN_RESOURCE_LIMIT', 'TENANT_FORBIDDEN'],
       action: manage.create,
     }),
-    routes.list({
-      path: '/webhooks',
-      operationId: 'listWebhooks',
-      summary: 'List webhook endpoints',
-      access: byKey('read:webhooks'),
-      action: manage.list,
-    }),
+    routes.list({ action: manage.list }),
     defineRoute('GET', '/webhooks/events', byKey('read:webhooks'), {
       operationId: 'listWebhookEvents',
       tag: 'Webhooks',
@@ -75,33 +73,16 @@ export const webhookRoutes = ({ manage, deliveries, fire }: Needs): PublicRoute[
       responses: { 200: { schema: EventSamples, description: 'The event types and their sample payloads.' } },
       handle: async () => ok({ data: eventSamples }),
     }),
-    routes.get({
-      path: '/webhooks/{id}',
-      operationId: 'getWebhook',
-      summary: 'Get a webhook endpoint',
-      access: byKey('read:webhooks'),
-      action: manage.get,
-    }),
+    routes.get({ action: manage.get }),
     routes.change({
-      path: '/webhooks/{id}',
-      operationId: 'updateWebhook',
-      summary: 'Update a webhook endpoint',
       description:
         'Omitted fields do not change. Disabling an endpoint or setting `events` to an empty list pauses it: pending deliveries are canceled, and events during the pause are not delivered later.',
-      access: byKey('write:webhooks'),
       body: PatchWebhook,
       errors: ['NOT_FOUND', 'WEBHOOK_URL_NOT_ALLOWED', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
       action: manage.patch,
     }),
-    routes.remove({
-      path: '/webhooks/{id}',
-      operationId: 'deleteWebhook',
-      summary: 'Delete a webhook endpoint',
-      access: byKey('write:webhooks'),
-      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
-      action: manage.remove,
-    }),
-    publicRoutes('Webhooks', rotatedWebhooks).change({
+    routes.remove({ action: manage.remove }),
+    publicRoutes(rotatedWebhooks, place).change({
       method: 'POST',
       path: '/webhooks/{id}/rotate',
       operationId: 'rotateWebhookSecret',
