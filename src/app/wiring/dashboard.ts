@@ -1,8 +1,7 @@
 /** The routes of the dashboard, under /api/internal and /api/auth. Add a new route here. */
 
 import { type Cookies, makeCookies } from '../../interfaces/http/cookies.ts'
-import { accountRoutes } from '../../interfaces/http/dashboard/account.ts'
-import { accountDeletionRoutes } from '../../interfaces/http/dashboard/account-deletion.ts'
+import { accountDeletionRoutes, accountRoutes, dataExportRoutes } from '../../interfaces/http/dashboard/account.ts'
 import { dashboardKeyRoutes } from '../../interfaces/http/dashboard/api-keys.ts'
 import { auditRoutes } from '../../interfaces/http/dashboard/audit.ts'
 import { authRoutes } from '../../interfaces/http/dashboard/auth.ts'
@@ -25,11 +24,9 @@ import { dashboardSuppressionRoutes } from '../../interfaces/http/dashboard/dash
 import { dashboardTemplateRoutes } from '../../interfaces/http/dashboard/dashboard-templates.ts'
 import { dashboardTenantRoutes } from '../../interfaces/http/dashboard/dashboard-tenants.ts'
 import { webhookDashboardRoutes } from '../../interfaces/http/dashboard/dashboard-webhooks.ts'
-import { dataExportRoutes } from '../../interfaces/http/dashboard/data-export.ts'
 import { directoryRoutes } from '../../interfaces/http/dashboard/directory.ts'
 import { exportRoutes } from '../../interfaces/http/dashboard/exports.ts'
 import { firstStepRoutes } from '../../interfaces/http/dashboard/first-steps.ts'
-import { makeMemberSender } from '../../interfaces/http/dashboard/member-sender.ts'
 import { messageRoutes } from '../../interfaces/http/dashboard/messages.ts'
 import { oauthRoutes } from '../../interfaces/http/dashboard/oauth.ts'
 import { orgRoutes } from '../../interfaces/http/dashboard/orgs.ts'
@@ -42,7 +39,7 @@ import { ssoRoutes } from '../../interfaces/http/dashboard/sso.ts'
 import { ssoSignInRoutes } from '../../interfaces/http/dashboard/sso-sign-in.ts'
 import { statusRoutes } from '../../interfaces/http/dashboard/status.ts'
 import { teamRoutes } from '../../interfaces/http/dashboard/team.ts'
-import { makeTenantScope } from '../../interfaces/http/dashboard/tenant-scope.ts'
+import { makeMemberSender, makeTenantScope } from '../../interfaces/http/dashboard/tenant-scope.ts'
 import type { DashboardRoute } from '../../interfaces/http/route.ts'
 import { makeFindAuditEntry, makeListAudit } from '../../journal/audit/list-entries.ts'
 import { makeVerifyChainPage } from '../../journal/audit/verify-chain-page.ts'
@@ -79,7 +76,7 @@ const makeRecipientRoutes = ({ audiences, blasts, suppressions, tenants }: Resou
 const makeMessageRoutes = (sending: Sending, { templates, tenants, blasts }: Resources): DashboardRoute[] => {
   const { messages, templates: render, inbound } = sending
   const tenantScope = makeTenantScope(tenants.lifecycle)
-  const senderOf = makeMemberSender(tenants.lifecycle)
+  const senderOf = makeMemberSender(tenantScope)
   return [
     ...messageRoutes({ ...messages, possibleSubjects: blasts.read.possibleSubjects }),
     ...dashboardTemplateRoutes({ manage: templates, render, tenantScope }),

@@ -26,10 +26,9 @@ import {
   discoveryRoutes,
 } from '../../interfaces/http/oauth/oauth-routes.ts'
 import { registerBillingCallback } from '../../interfaces/http/provider/billing-callback.ts'
-import { emailIntake } from '../../interfaces/http/provider/email.ts'
 import { inboundEmailIntake, inboundSmsIntake } from '../../interfaces/http/provider/inbound.ts'
 import { registerIntakes } from '../../interfaces/http/provider/intake.ts'
-import { smsIntake } from '../../interfaces/http/provider/sms.ts'
+import { reportIntake } from '../../interfaces/http/provider/report-intake.ts'
 import { healthRoutes } from '../../interfaces/http/public/health.ts'
 import { localBillingRoutes } from '../../interfaces/http/public/local-billing.ts'
 import { referenceRoutes } from '../../interfaces/http/public/reference.ts'
@@ -229,9 +228,9 @@ const registerProviders = (app: FastifyInstance, needs: Needs, { readBody, parse
   registerIntakes(
     app,
     [
-      emailIntake({ ses, outcomes }),
+      reportIntake('email', { provider: 'ses', reports: ses, outcomes }),
       inboundEmailIntake({ ses: received, parser, takeEmail }),
-      smsIntake({ events, outcomes }),
+      reportIntake('sms', { provider: 'aws', reports: events, outcomes }),
       inboundSmsIntake({ sms, takeSms }),
     ],
     intake,

@@ -1,5 +1,5 @@
 /** Serves an admitted request: validates its input, claims its Idempotency-Key and calls the route's handler. */
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { Failure, malformed } from '../../platform/ground/errors.ts'
@@ -11,8 +11,7 @@ import type { Reads } from '../../platform/replica/reads.ts'
 import type { Area, Door } from './area.ts'
 import { fingerprintOf, makeEndClaims, readIdempotencyKey } from './claimed-request.ts'
 import { isPosition, parseJson, readQuery, validate } from './read-request.ts'
-import type { Output, Route, RouteResponse } from './route.ts'
-import { servedFile } from './served-file.ts'
+import type { FileBody, Output, Route, RouteResponse } from './route.ts'
 
 /** A field that is given twice could be read as either of its values. */
 const parseForm = (bytes: Buffer): Record<string, string> => {
@@ -70,6 +69,13 @@ const replayedFailure = (body: string): Failure => {
   return new Failure(code, { message, ...(errors && { errors }), extra })
 }
 
+/** The status is sent by then, so a fault can only end the connection. */
+const servedContent = ({ content }: FileBody, log: Log): Readable | Buffer => {
+  if (Buffer.isBuffer(content)) return content
+  const stream = content instanceof Readable ? content : Readable.from(content)
+  return stream.on('error', (error) => log.error({ err: error }, 'sending a file failed'))
+}
+
 type Needs = {
   idempotency: Idempotency
   reads: Pick<Reads, 'serve'>
@@ -111,9 +117,8 @@ export const makeServe = ({ idempotency, reads, log, checkResponses }: Needs): S
     if (headers) reply.headers(headers)
     if (cookies) for (const cookie of cookies) reply.header('set-cookie', cookie)
     if (file) {
-      const served = servedFile(file, log)
-      reply.type(served.contentType)
-      return served.content
+      reply.type(file.contentType)
+      return servedContent(file, log)
     }
     if (text === undefined) return ''
     reply.type(contentType ?? area.format.contentType)

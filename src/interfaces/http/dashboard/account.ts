@@ -1,4 +1,4 @@
-/** A signed-in person's own account: profile, password, second factor and sessions. */
+/** A signed-in person's own account: profile, password, second factor, sessions, data and deletion. */
 
 import { z } from 'zod'
 import type { ManageSessions } from '../../../customers/accounts/manage-sessions.ts'
@@ -7,9 +7,14 @@ import type { Profiles } from '../../../people/signin/profile.ts'
 import type { SecondFactor } from '../../../people/signin/second-factor.ts'
 import * as shapes from '../../../people/signin/shapes.ts'
 import type { AccountRow } from '../../../people/signin/store/user-rows.ts'
+import type { DeleteAccount } from '../../../people/team/delete-account.ts'
+import { DeletedAccount, DeleteOwnAccount } from '../../../people/team/shapes.ts'
 import { givenId } from '../../../platform/ground/bounded-text.ts'
 import { isoOrNull } from '../../../platform/ground/instant.ts'
+import type { PersonalExport } from '../../../reports/exports/personal-export.ts'
 import { userActor } from '../actor.ts'
+import { activeOrgCookie, type Cookies, sessionCookie } from '../cookies.ts'
+import { downloadHeaders } from '../download-headers.ts'
 import { flatFields } from '../envelope.ts'
 import { ok } from '../responses.ts'
 import { type DashboardRoute, defineRoute } from '../route.ts'
@@ -167,4 +172,32 @@ export const accountRoutes = (needs: AccountNeeds): DashboardRoute[] => [
   ...profileRoutes(needs),
   ...factorRoutes(needs),
   ...sessionRoutes(needs),
+]
+
+type DeletionNeeds = { deleteAccount: DeleteAccount; cookies: Cookies }
+
+export const accountDeletionRoutes = ({ deleteAccount, cookies }: DeletionNeeds): DashboardRoute[] => [
+  defineRoute('DELETE', '/api/internal/user', bySession('requireUserSession', { ownFactors: true }), {
+    body: DeleteOwnAccount,
+    responses: { 200: DeletedAccount },
+    handle: async (call) => {
+      const { password, email, delete_owned_orgs: deleteOwned } = call.body
+      const { orgId: activeOrgId } = call.session
+      const left = await deleteAccount(userActor(call), { password, email }, { activeOrgId, deleteOwned })
+      const cleared = [cookies.clear(sessionCookie), cookies.clear(activeOrgCookie)]
+      return { status: 200, body: { deleted: true, ...left }, cookies: cleared }
+    },
+  }),
+]
+
+export const dataExportRoutes = ({ exportOwnData }: { exportOwnData: PersonalExport }): DashboardRoute[] => [
+  defineRoute('POST', '/api/internal/user/data-export', bySession('requireUserSession', { ownFactors: true }), {
+    responses: { 200: 'file' },
+    handle: async (call) => {
+      const contentType = 'application/json'
+      const content = await exportOwnData(userActor(call), call.session.orgId)
+      const headers = downloadHeaders({ filename: 'data-export.json', type: contentType })
+      return { status: 200, headers, file: { contentType, content } }
+    },
+  }),
 ]

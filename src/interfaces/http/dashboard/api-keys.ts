@@ -34,9 +34,7 @@ const routes = memberRoutes(dashboardKeys, { path })
 
 const ownerOf = (scope: Scope, { userId }: UserActor): KeyOwner => ({ ...scope, keyId: null, userId })
 
-type Needs = { manage: ManageKeys }
-
-export const dashboardKeyRoutes = ({ manage }: Needs): DashboardRoute[] => [
+export const dashboardKeyRoutes = ({ manage }: { manage: ManageKeys }): DashboardRoute[] => [
   routes.list({
     query: refusing(listQuery().extend({ environment: environmentFilter, tenant_id: tenantFilter }), {
       include_revoked: 'Keys are listed for 90 days after they are revoked.',

@@ -10,9 +10,7 @@ const path = '/api/internal/ip-pools'
 
 const routes = memberRoutes(ipPools, { path })
 
-type Needs = { manage: ManageIpPools }
-
-export const dashboardIpPoolRoutes = ({ manage }: Needs): DashboardRoute[] => [
+export const dashboardIpPoolRoutes = ({ manage }: { manage: ManageIpPools }): DashboardRoute[] => [
   routes.list({ action: manage.list }),
   routes.get({ action: manage.get }),
   routes.create({ body: CreateIpPool, action: manage.create }),

@@ -15,9 +15,7 @@ const untenanted = (scope: Scope) => ({ ...scope, tenantState: undefined })
 
 const routes = memberRoutes(pools, { path, write: 'requireDeveloperSession' })
 
-type Needs = { manage: ManagePools }
-
-export const dashboardPoolRoutes = ({ manage }: Needs): DashboardRoute[] => [
+export const dashboardPoolRoutes = ({ manage }: { manage: ManagePools }): DashboardRoute[] => [
   routes.oneOrList({
     query: oneOrListQuery.extend({ tenant_id: tenantFilter }),
     get: manage.get,

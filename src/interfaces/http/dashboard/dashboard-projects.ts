@@ -10,9 +10,7 @@ const path = '/api/internal/projects'
 
 const routes = memberRoutes(projects, { path })
 
-type Needs = { manage: ManageProjects }
-
-export const dashboardProjectRoutes = ({ manage }: Needs): DashboardRoute[] => [
+export const dashboardProjectRoutes = ({ manage }: { manage: ManageProjects }): DashboardRoute[] => [
   routes.list({ action: manage.list }),
   routes.get({ action: manage.get }),
   routes.create({

@@ -19,10 +19,8 @@ import { scopeOf, userActor } from '../actor.ts'
 import { created, ok } from '../responses.ts'
 import { type DashboardRoute, defineRoute } from '../route.ts'
 import { bySession } from '../route-access.ts'
-import { BrowsedMessage, shownBrowsed } from '../shown-browsed.ts'
-import { shownEmail } from '../shown-email.ts'
+import { BrowsedMessage, shownBrowsed, shownEmail, shownSms } from '../shown-message.ts'
 import { shownAs } from '../shown-resource.ts'
-import { shownSms } from '../shown-sms.ts'
 import {
   environmentFilter,
   listOf,

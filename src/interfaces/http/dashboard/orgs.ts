@@ -93,10 +93,7 @@ export const orgRoutes = (needs: OrgRouteNeeds): DashboardRoute[] => {
     defineRoute('PATCH', '/api/internal/org', bySession('requireOwnerSession'), {
       body: PatchOwnOrg,
       responses: { 200: OwnOrg },
-      handle: async (call) => {
-        const org = await manage.change(call.session.orgId, userActor(call), call.body)
-        return ok(show(org))
-      },
+      handle: async (call) => ok(show(await manage.change(call.session.orgId, userActor(call), call.body))),
     }),
     defineRoute('DELETE', '/api/internal/org', bySession('requireOwnerSession'), {
       body: DeleteOwnOrg,

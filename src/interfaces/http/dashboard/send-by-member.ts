@@ -24,7 +24,7 @@ import { validate } from '../read-request.ts'
 import { ok } from '../responses.ts'
 import { type DashboardRoute, defineRoute } from '../route.ts'
 import { bySession } from '../route-access.ts'
-import type { MemberSender } from './member-sender.ts'
+import type { MemberSender } from './tenant-scope.ts'
 
 const address = z.string().min(1).max(maxMailboxLength)
 

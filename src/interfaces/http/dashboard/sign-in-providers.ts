@@ -1,10 +1,8 @@
 /** Sign-in with Google, GitHub and any OpenID Connect issuer: the redirect to the provider and the way back. */
 
-import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { ProviderSignIn } from '../../../people/signin/provider-sign-in.ts'
 import {
-  type Checks,
   ProviderFault,
   type ProviderId,
   type SignInProvider,
@@ -19,6 +17,7 @@ import { ok } from '../responses.ts'
 import { type DashboardRoute, defineRoute, type RouteResponse } from '../route.ts'
 import { bySession } from '../route-access.ts'
 import { fromOf, signedInCookies } from './auth.ts'
+import { makeTrips, Returned, tripSeconds } from './sealed-trips.ts'
 
 export type ProviderNeeds = {
   clock: Clock
@@ -30,55 +29,15 @@ export type ProviderNeeds = {
   providerSignIn: ProviderSignIn
 }
 
-const roundTripSeconds = 600
-const sealContext = 'cookie service_oauth'
-
-const Trip = z.object({
-  provider: z.string(),
-  state: z.string(),
-  nonce: z.string(),
-  verifier: z.string(),
-  redirectTo: z.string(),
-  expires: z.number(),
-})
-type Trip = z.output<typeof Trip>
-
-const random = (): string => randomBytes(32).toString('base64url')
-
-const text = z.string().max(8_000).optional()
-const Returned = z.object({ code: text, state: text, iss: text, error: text, error_description: text })
-
-const redirect = (location: string, cookies: string[]): RouteResponse => ({
+export const redirect = (location: string, cookies: string[]): RouteResponse => ({
   status: 302,
   headers: { location },
   cookies,
 })
 
-/** What the browser carries to the provider and back. It is sealed, so that nobody can read or make one. */
-const makeTrips = ({ clock, vault, cookies }: ProviderNeeds) => ({
-  begin: (provider: ProviderId, redirectTo: string): { trip: Trip; cookie: string } => {
-    const expires = clock.millis() + roundTripSeconds * 1000
-    const trip = { provider, state: random(), nonce: random(), verifier: random(), redirectTo, expires }
-    return {
-      trip,
-      cookie: cookies.set(providerCookie, vault.seal(JSON.stringify(trip), sealContext), roundTripSeconds),
-    }
-  },
-  /** Undefined when this browser did not begin a sign-in at the provider, or too long ago. */
-  end: (provider: ProviderId, sealed: string | undefined): Trip | undefined => {
-    if (sealed === undefined) return undefined
-    try {
-      const trip = Trip.parse(JSON.parse(vault.open(sealed, sealContext)))
-      return trip.provider === provider && trip.expires > clock.millis() ? trip : undefined
-    } catch {
-      return undefined
-    }
-  },
-})
-
 const routesOf = (id: ProviderId, needs: ProviderNeeds): DashboardRoute[] => {
   const { log, cookies, baseUrl, providers, providerSignIn } = needs
-  const trips = makeTrips(needs)
+  const trips = makeTrips(needs, 'cookie service_oauth', { provider: z.string() })
   const callback = `/api/auth/${id}/callback`
   const forget = () => cookies.clear(providerCookie)
   const back = (error: string) => redirect(`/login?error=${error}`, [forget()])
@@ -102,10 +61,10 @@ const routesOf = (id: ProviderId, needs: ProviderNeeds): DashboardRoute[] => {
       responses: { 302: null },
       handle: async ({ query }) => {
         const provider = configured()
-        const { trip, cookie } = trips.begin(id, query.redirect_to)
+        const trip = trips.begin({ provider: id }, query.redirect_to)
         try {
           const url = await provider.start(`${baseUrl()}${callback}`, trip)
-          return redirect(url.href, [cookie])
+          return redirect(url.href, [cookies.set(providerCookie, trips.seal(trip), tripSeconds)])
         } catch (error) {
           return failed(error)
         }
@@ -116,13 +75,12 @@ const routesOf = (id: ProviderId, needs: ProviderNeeds): DashboardRoute[] => {
       responses: { 302: null },
       handle: async (call) => {
         const provider = configured()
-        const trip = trips.end(id, cookieOf(call.headers.cookie, providerCookie))
+        const trip = trips.open(cookieOf(call.headers.cookie, providerCookie), ({ provider }) => provider === id)
         if (!trip) return back('oauth_failed')
         const returned = new URL(`${baseUrl()}${callback}`)
         for (const [name, value] of Object.entries(call.query)) returned.searchParams.set(name, value)
-        const checks: Checks = trip
         try {
-          const identity = await provider.finish(returned, checks)
+          const identity = await provider.finish(returned, trip)
           const details = { method: id, from: fromOf(call), activeOrg: cookieOf(call.headers.cookie, activeOrgCookie) }
           const done = await providerSignIn(identity, { ...details, redirectTo: trip.redirectTo })
           if (!done) return back('email_unverified')

@@ -18,7 +18,8 @@ import { activeOrgCookie, type Cookies, cookieOf, providerCookie } from '../cook
 import { type DashboardRoute, defineRoute, type RouteResponse } from '../route.ts'
 import { bySession } from '../route-access.ts'
 import { fromOf, signedInCookies } from './auth.ts'
-import { makeSsoTrips, tripSeconds } from './sso-trips.ts'
+import { makeTrips, Returned, tripSeconds } from './sealed-trips.ts'
+import { redirect } from './sign-in-providers.ts'
 
 export type SsoSignInNeeds = {
   connections: FindConnection
@@ -41,18 +42,18 @@ const yearSeconds = 31_536_000
 const perMinute = 60
 
 const Start = z.object({ org: slug.optional(), email: z.string().max(400).optional(), redirect_to: redirectPath })
-const text = z.string().max(8_000).optional()
-const Returned = z.object({ code: text, state: text, iss: text, error: text, error_description: text })
 const ResponseForm = z.object({
   SAMLResponse: z.string().max(responseBytes).optional(),
   RelayState: z.string().max(responseBytes).optional(),
 })
 
-const redirect = (location: string, cookies: string[]): RouteResponse => ({
-  status: 302,
-  headers: { location },
-  cookies,
-})
+const makeSsoTrips = (needs: SsoSignInNeeds) =>
+  makeTrips(needs, 'cookie service_oauth sso', {
+    kind: z.enum(['saml', 'oidc']),
+    orgId: z.string(),
+    /** The SAML request. */
+    requestId: z.string().optional(),
+  })
 
 const makeOutcomes = ({ log, cookies, throttle }: SsoSignInNeeds) => {
   const forget = (): string => cookies.clear(providerCookie)
@@ -83,7 +84,7 @@ const startRoutes = (needs: SsoSignInNeeds): DashboardRoute[] => {
 
   const start = async (query: z.output<typeof Start>): Promise<RouteResponse> => {
     const connection = await connections.forSignIn(query)
-    const trip = trips.begin(connection.protocol, connection.org_id, query.redirect_to)
+    const trip = trips.begin({ kind: connection.protocol, orgId: connection.org_id }, query.redirect_to)
     if (connection.protocol === 'saml') {
       const { url, requestId } = await saml.start(connection)
       // The identity provider posts its response from another site.
@@ -128,7 +129,7 @@ const samlRoutes = (needs: SsoSignInNeeds): DashboardRoute[] => {
       responses: { 302: null },
       handle: async (call) => {
         await limit(call.address)
-        const trip = trips.open('saml', cookieOf(call.headers.cookie, providerCookie))
+        const trip = trips.open(cookieOf(call.headers.cookie, providerCookie), ({ kind }) => kind === 'saml')
         const request = trip?.requestId === undefined ? undefined : { ...trip, requestId: trip.requestId }
         const { SAMLResponse: samlResponse = '', RelayState } = call.body
         const org = call.query.org
@@ -154,7 +155,7 @@ const oidcRoute = (needs: SsoSignInNeeds): DashboardRoute => {
     responses: { 302: null },
     handle: async (call) => {
       await limit(call.address)
-      const trip = trips.open('oidc', cookieOf(call.headers.cookie, providerCookie))
+      const trip = trips.open(cookieOf(call.headers.cookie, providerCookie), ({ kind }) => kind === 'oidc')
       if (!trip) return back('sso_failed')
       const url = new URL(`${baseUrl()}${callbackPath}`)
       for (const [name, value] of Object.entries(call.query)) if (value !== undefined) url.searchParams.set(name, value)

@@ -1,5 +1,7 @@
 /** Development tools under /api/dev. Only clients on this machine can use them, and production does not have them. */
 import { z } from 'zod'
+import { plans } from '../../../customers/orgs/plans.ts'
+import type { PlayPayments } from '../../../people/billing/play-payments.ts'
 import type { MovableClock } from '../../../platform/ground/clock.ts'
 import { Failure } from '../../../platform/ground/errors.ts'
 import { isId } from '../../../platform/ground/ids.ts'
@@ -16,7 +18,6 @@ import type { Tasks } from '../../worker/recurring.ts'
 import { malformed } from '../envelope.ts'
 import { defineRoute, type Route } from '../route.ts'
 import { byMachine } from '../route-access.ts'
-import { type BillingToolNeeds, billingTool } from './billing-tool.ts'
 import { devPost } from './dev-route.ts'
 import { type InboundToolNeeds, inboundTools } from './inbound-tools.ts'
 
@@ -50,6 +51,8 @@ const OutboxQuery = z.strictObject({
 
 const NotifyBody = z.strictObject({ message_id: z.string().max(100), outcome: z.string().min(1).max(100) })
 
+const BillingBody = z.strictObject({ org_id: z.string().max(100), plan: z.enum(plans) })
+
 const RegistryBody = z.strictObject({
   id: z.string().max(100),
   status: z.string().min(1).max(100),
@@ -75,21 +78,23 @@ const simulateDltReport = async (simulate: SimulateDlt, given: z.output<typeof R
 /** Well before five-digit years, which timestamps, cursors and ids cannot represent. */
 const lastInstant = Date.UTC(9000, 0)
 
-type Needs = InboundToolNeeds &
-  BillingToolNeeds & {
-    clock: MovableClock
-    /** Stores the new offset, so that it survives a restart. */
-    keepOffset: (offsetMs: number) => Promise<void>
-    tasks: Tasks
-    readOutbox: ReadOutbox
-    notify: SimulateReport
-    simulateDomain: SimulateDomain
-    simulateRegistration: SimulateRegistration
-    simulateDlt: SimulateDlt
-  }
+type Needs = InboundToolNeeds & {
+  clock: MovableClock
+  /** Stores the new offset, so that it survives a restart. */
+  keepOffset: (offsetMs: number) => Promise<void>
+  tasks: Tasks
+  readOutbox: ReadOutbox
+  notify: SimulateReport
+  simulateDomain: SimulateDomain
+  simulateRegistration: SimulateRegistration
+  simulateDlt: SimulateDlt
+  /** Undefined with another payment provider than the local one, whose callbacks cannot be signed here. */
+  playPayments?: PlayPayments | undefined
+}
 
 export const devRoutes = (needs: Needs): Route[] => {
-  const { clock, keepOffset, tasks, readOutbox, notify, simulateDomain, simulateRegistration, simulateDlt } = needs
+  const { clock, keepOffset, tasks, readOutbox, notify, playPayments } = needs
+  const { simulateDomain, simulateRegistration, simulateDlt } = needs
   const RunBody = z.strictObject({ task: z.enum(Object.keys(tasks)) })
 
   return [
@@ -141,7 +146,14 @@ export const devRoutes = (needs: Needs): Route[] => {
     }),
 
     ...inboundTools(needs),
-    ...billingTool(needs),
+    ...(playPayments
+      ? [
+          devPost('/billing', BillingBody, async ({ org_id, plan }) => {
+            if (!isId('org', org_id) || !(await playPayments.pay(org_id, plan))) throw new Failure('NOT_FOUND')
+            return { org_id, plan }
+          }),
+        ]
+      : []),
     devPost('/run', RunBody, async ({ task }) => ({ task, counts: await tasks[task]?.run() })),
   ]
 }

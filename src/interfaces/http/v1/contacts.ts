@@ -29,9 +29,7 @@ const routes = publicRoutes(contacts, {
   write: byKey('write:contacts'),
 })
 
-type Needs = { manage: ManageContacts }
-
-export const contactRoutes = ({ manage }: Needs): PublicRoute[] => [
+export const contactRoutes = ({ manage }: { manage: ManageContacts }): PublicRoute[] => [
   defineRoute('POST', '/contacts', byKey('write:contacts'), {
     operationId: 'createContact',
     tag: 'Contacts',

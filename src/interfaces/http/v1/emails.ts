@@ -34,7 +34,7 @@ import { validate } from '../read-request.ts'
 import { listed, ok } from '../responses.ts'
 import { defineRoute, type PublicRoute } from '../route.ts'
 import { byKey } from '../route-access.ts'
-import { shownEmail } from '../shown-email.ts'
+import { shownEmail } from '../shown-message.ts'
 
 const showItem = (row: ListedRow): z.output<typeof EmailItem> => ({
   id: row.id,

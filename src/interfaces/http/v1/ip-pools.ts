@@ -17,9 +17,7 @@ const routes = publicRoutes(ipPools, {
   write: byKey('write:ip_pools', forbiddenKeys),
 })
 
-type Needs = { manage: ManageIpPools }
-
-export const ipPoolRoutes = ({ manage }: Needs): PublicRoute[] => [
+export const ipPoolRoutes = ({ manage }: { manage: ManageIpPools }): PublicRoute[] => [
   routes.create({
     body: CreateIpPool,
     errors: ['DEDICATED_IP_LIMIT_EXCEEDED'],

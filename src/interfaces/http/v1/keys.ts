@@ -33,9 +33,7 @@ const place = { tag: 'Keys', path: '/keys', name: 'Key', read: byKey('read:keys'
 
 const routes = publicRoutes(keys, place)
 
-type Needs = { manage: ManageKeys }
-
-export const keyRoutes = ({ manage }: Needs): PublicRoute[] => [
+export const keyRoutes = ({ manage }: { manage: ManageKeys }): PublicRoute[] => [
   publicRoutes(newKeys, place).create({
     description:
       'The response contains the key itself, which is not shown again. A key cannot create a key with more permissions than its own.',

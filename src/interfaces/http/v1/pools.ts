@@ -14,9 +14,7 @@ const routes = publicRoutes(pools, {
   write: byKey('write:pools'),
 })
 
-type Needs = { manage: ManagePools }
-
-export const poolRoutes = ({ manage }: Needs): PublicRoute[] => [
+export const poolRoutes = ({ manage }: { manage: ManagePools }): PublicRoute[] => [
   routes.create({
     description:
       'Messages name the pool in `from_pool`, and each recipient keeps the sender that it got first. A sender in the pool of a tenant belongs to that tenant until it leaves the pool.',

@@ -15,9 +15,7 @@ const routes = publicRoutes(projects, {
   write: byKey('write:projects', platformOnly),
 })
 
-type Needs = { manage: ManageProjects }
-
-export const projectRoutes = ({ manage }: Needs): PublicRoute[] => [
+export const projectRoutes = ({ manage }: { manage: ManageProjects }): PublicRoute[] => [
   routes.create({
     description: 'If you omit `slug`, it is derived from the name.',
     access: byKey('write:projects', { ...platformOnly, projectKey: 'PROJECT_SCOPED_KEY' }),

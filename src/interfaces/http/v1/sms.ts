@@ -27,7 +27,7 @@ import { validate } from '../read-request.ts'
 import { listed, ok } from '../responses.ts'
 import { defineRoute, type PublicRoute } from '../route.ts'
 import { byKey } from '../route-access.ts'
-import { shownSms } from '../shown-sms.ts'
+import { shownSms } from '../shown-message.ts'
 
 const showItem = (row: ListedRow): z.output<typeof SmsItem> => ({
   id: row.id,
