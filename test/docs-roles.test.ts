@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { SessionGate } from '../src/interfaces/http/route-access.ts'
+import type { SessionGate } from '../src/interfaces/http/route.ts'
 import { sharedTestService } from './service/service.ts'
 
 const t = await sharedTestService()

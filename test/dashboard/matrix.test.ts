@@ -1,7 +1,12 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { roles } from '../../src/customers/accounts/sessions.ts'
-import { type DashboardRoute, defineRoute } from '../../src/interfaces/http/route.ts'
-import { bySession, gates, type SessionGate } from '../../src/interfaces/http/route-access.ts'
+import {
+  bySession,
+  type DashboardRoute,
+  defineRoute,
+  gates,
+  type SessionGate,
+} from '../../src/interfaces/http/route.ts'
 import { newId } from '../../src/platform/ground/ids.ts'
 import { markChanged } from '../../src/platform/ground/request-context.ts'
 import { addMember, addPerson, askWith, memberCookie, ofDashboard, signIn } from '../clients/people.ts'

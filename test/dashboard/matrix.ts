@@ -1,5 +1,5 @@
 /** Every route of the dashboard with its gate, and what it returns to a caller whom the gate admits. Add a line for a new route. */
-import type { SessionGate } from '../../src/interfaces/http/route-access.ts'
+import type { SessionGate } from '../../src/interfaces/http/route.ts'
 
 export type Line = {
   gate: SessionGate

@@ -4,8 +4,7 @@
  */
 
 import { z } from 'zod'
-import { defineRoute, type PublicRoute } from '../../src/interfaces/http/route.ts'
-import { byKey } from '../../src/interfaces/http/route-access.ts'
+import { byKey, defineRoute, type PublicRoute } from '../../src/interfaces/http/route.ts'
 import { Failure } from '../../src/platform/ground/errors.ts'
 
 export const echoProbe: PublicRoute = defineRoute('POST', '/probe/echo', byKey('send:email'), {

@@ -3,8 +3,7 @@
 import { z } from 'zod'
 import type { Modules } from '../../src/app/wiring/routes.ts'
 import { type ScopeName, scopes } from '../../src/customers/keys/scopes.ts'
-import { defineRoute, type PublicRoute } from '../../src/interfaces/http/route.ts'
-import { byKey } from '../../src/interfaces/http/route-access.ts'
+import { byKey, defineRoute, type PublicRoute } from '../../src/interfaces/http/route.ts'
 
 const Seen = z.object({
   org_id: z.string(),

@@ -3,8 +3,7 @@
 import { z } from 'zod'
 import type { Modules } from '../../src/app/wiring/routes.ts'
 import type { Reservation } from '../../src/customers/usage/reserve.ts'
-import { defineRoute, type PublicRoute } from '../../src/interfaces/http/route.ts'
-import { byKey } from '../../src/interfaces/http/route-access.ts'
+import { byKey, defineRoute, type PublicRoute } from '../../src/interfaces/http/route.ts'
 import type { Code } from '../../src/platform/ground/errors.ts'
 
 const amount = z.int().min(0)

@@ -2,7 +2,7 @@
 import type { Caller } from '../../customers/keys/caller.ts'
 import type { Actor, UserActor } from '../../journal/audit/append.ts'
 import type { Environment, Scope } from '../../platform/ground/scope.ts'
-import type { MemberSession, UserSession } from './route-access.ts'
+import type { MemberSession, UserSession } from './route.ts'
 
 /** The actor of a caller: its API key, or the person for whom an OAuth client acts. */
 export const callerActor = ({ keyId, grant }: Caller, ip: string | null, userAgent: string): Actor =>

@@ -3,8 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
 import type { ClaimingCaller } from '../../platform/idempotency/claims.ts'
 import type { ErrorFormat } from './error-format.ts'
-import type { Route } from './route.ts'
-import type { Access } from './route-access.ts'
+import type { Access, Route } from './route.ts'
 
 /** Admits the callers of one kind. `A` is what is known before the body is read, `E` what the handler gets. */
 export interface Door<A extends { address: string | null } = { address: string | null }, E extends object = object> {

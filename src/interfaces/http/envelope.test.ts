@@ -6,8 +6,7 @@ import type { CreatedOrg } from '../../app/operator/create-org.ts'
 import { type Code, catalogue, Failure, itemOnlyCodes, typeOf } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
 import { fromFramework } from './envelope.ts'
-import { defineRoute } from './route.ts'
-import { byKey } from './route-access.ts'
+import { byKey, defineRoute } from './route.ts'
 
 /** Each code with the status and type that the requirements define, by requirement id. */
 const rows: [id: string, code: Code, status: number, type: string][] = [

@@ -6,8 +6,7 @@ import { type Reply, startTestService, type TestService } from '../../../test/se
 import type { CreatedOrg } from '../../app/operator/create-org.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
-import { defineRoute, type PublicRoute } from './route.ts'
-import { byKey } from './route-access.ts'
+import { byKey, defineRoute, type PublicRoute } from './route.ts'
 
 let t: TestService
 let acme: CreatedOrg

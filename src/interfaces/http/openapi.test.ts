@@ -10,8 +10,7 @@ import { newId, prefixes } from '../../platform/ground/ids.ts'
 import { ErrorBody, exampleOf } from './openapi/refusals.ts'
 import { describeApi, type OpenApiDocument, operationIdOf, type WebhookShape } from './openapi.ts'
 import { pageOf, pageQuery } from './page.ts'
-import type { PublicRoute } from './route.ts'
-import { byKey } from './route-access.ts'
+import { byKey, type PublicRoute } from './route.ts'
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 

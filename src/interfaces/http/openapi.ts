@@ -17,8 +17,7 @@ import { exampleId, nounOf, shownExamples } from './openapi/examples.ts'
 import { apiDescription, tagTexts } from './openapi/prose.ts'
 import { codesOf, ErrorBody, errorResponse, errorResponses, exampleOf, sharedErrors } from './openapi/refusals.ts'
 import { type JsonSchema, makeShapesInSteps, type Shapes } from './openapi/shapes.ts'
-import type { Method, PublicRoute } from './route.ts'
-import type { KeyAccess } from './route-access.ts'
+import type { KeyAccess, Method, PublicRoute } from './route.ts'
 
 export type { OpenApiDocument } from './openapi/document.ts'
 

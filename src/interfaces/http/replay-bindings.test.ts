@@ -3,8 +3,7 @@ import { z } from 'zod'
 import { interrupt } from '../../../test/clients/interrupt.ts'
 import { mail, mailer } from '../../../test/clients/mailer.ts'
 import { type KeyOptions, startTestService, type TestService } from '../../../test/service/service.ts'
-import { defineRoute } from './route.ts'
-import { byKey } from './route-access.ts'
+import { byKey, defineRoute } from './route.ts'
 
 let t: TestService
 let acme: Awaited<ReturnType<typeof mailer>>

@@ -3,8 +3,7 @@ import { z } from 'zod'
 import { exchange } from '../../../test/hostile/wire.ts'
 import { type LogFile, openLogFile } from '../../../test/service/log-file.ts'
 import { startTestService, type TestService } from '../../../test/service/service.ts'
-import { defineRoute } from './route.ts'
-import { byKey } from './route-access.ts'
+import { byKey, defineRoute } from './route.ts'
 
 const crash = defineRoute('GET', '/probes/crash', byKey('read:suppressions'), {
   tag: 'Probes',

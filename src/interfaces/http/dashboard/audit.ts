@@ -11,8 +11,7 @@ import { Failure } from '../../../platform/ground/errors.ts'
 import { userActor } from '../actor.ts'
 import { page } from '../page.ts'
 import { listed, ok } from '../responses.ts'
-import { type DashboardRoute, defineRoute } from '../route.ts'
-import { bySession } from '../route-access.ts'
+import { bySession, type DashboardRoute, defineRoute } from '../route.ts'
 import { listOf, listQuery } from './list-query.ts'
 
 /** An empty filter is no filter. */

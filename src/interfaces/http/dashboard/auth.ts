@@ -15,8 +15,7 @@ import type { UnlockSignIn } from '../../../people/signin/unlock-sign-in.ts'
 import type { VerifyPhone } from '../../../people/signin/verify-phone.ts'
 import { activeOrgCookie, type Cookies, cookieOf, deviceCookie, pendingCookie, sessionCookie } from '../cookies.ts'
 import { ok } from '../responses.ts'
-import { type DashboardRoute, defineRoute, type RouteResponse } from '../route.ts'
-import { bySession } from '../route-access.ts'
+import { bySession, type DashboardRoute, defineRoute, type RouteResponse } from '../route.ts'
 
 export type AuthNeeds = {
   cookies: Cookies

@@ -5,8 +5,7 @@ import type { ReadBilling } from '../../../people/billing/read-billing.ts'
 import { Billing, CheckoutPage, PatchBilling, PortalPage, StartUpgrade } from '../../../people/billing/shapes.ts'
 import { userActor } from '../actor.ts'
 import { ok } from '../responses.ts'
-import { type DashboardRoute, defineRoute } from '../route.ts'
-import { bySession } from '../route-access.ts'
+import { bySession, type DashboardRoute, defineRoute } from '../route.ts'
 
 const path = '/api/internal/billing'
 

@@ -6,8 +6,7 @@ import type { ReadAnalytics } from '../../../reports/analytics/read-analytics.ts
 import { Analytics, AnalyticsQuery } from '../../../reports/analytics/shapes.ts'
 import { scopeOf } from '../actor.ts'
 import { ok } from '../responses.ts'
-import { type DashboardRoute, defineRoute } from '../route.ts'
-import { bySession } from '../route-access.ts'
+import { bySession, type DashboardRoute, defineRoute } from '../route.ts'
 import { environmentFilter, optionalFilter, tenantFilter } from './list-query.ts'
 
 const Query = AnalyticsQuery.extend({

@@ -8,8 +8,7 @@ import { AddMember, AudienceMember, Contact, ImportReport } from '../../../recip
 import { scopeOf, userActor } from '../actor.ts'
 import { csvDownload, csvType, readCsvUpload } from '../csv-upload.ts'
 import { Deleted, deleted, listed, ok } from '../responses.ts'
-import { type DashboardRoute, defineRoute } from '../route.ts'
-import { bySession } from '../route-access.ts'
+import { bySession, type DashboardRoute, defineRoute } from '../route.ts'
 import { contacts } from '../shown-resources.ts'
 import { idQuery, listOf, listQuery } from './list-query.ts'
 

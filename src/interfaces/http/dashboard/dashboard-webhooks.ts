@@ -11,8 +11,7 @@ import { knownEvents } from '../../../webhooks/samples.ts'
 import { CreateWebhook, PatchWebhook, RotatedWebhook, RotateWebhook, TestFire } from '../../../webhooks/shapes.ts'
 import { scopeOf, userActor } from '../actor.ts'
 import { listed, ok } from '../responses.ts'
-import { type DashboardRoute, defineRoute } from '../route.ts'
-import { bySession } from '../route-access.ts'
+import { bySession, type DashboardRoute, defineRoute } from '../route.ts'
 import {
   newWebhooks,
   rotatedWebhooks,

@@ -5,8 +5,7 @@ import type { ReadSetup } from '../../../reports/overview/read-setup.ts'
 import { firstSteps } from '../../../reports/overview/store.ts'
 import { sandboxDomain } from '../../../senders/domains/sandbox-domain.ts'
 import { ok } from '../responses.ts'
-import { type DashboardRoute, defineRoute } from '../route.ts'
-import { bySession } from '../route-access.ts'
+import { bySession, type DashboardRoute, defineRoute } from '../route.ts'
 
 const FirstSteps = z.strictObject({
   /** In the order in which a new org does them. */

@@ -5,8 +5,16 @@ import type { Scope } from '../../../platform/ground/scope.ts'
 import { scopeOf, userActor } from '../actor.ts'
 import type { Listed } from '../page.ts'
 import { created, Deleted, deleted, listed, ok } from '../responses.ts'
-import type { Call, DashboardRoute, Input, Method } from '../route.ts'
-import { bySession, type MemberSession, type SessionAccess, type SessionGate } from '../route-access.ts'
+import {
+  bySession,
+  type Call,
+  type DashboardRoute,
+  type Input,
+  type MemberSession,
+  type Method,
+  type SessionAccess,
+  type SessionGate,
+} from '../route.ts'
 import type { ShownResource } from '../shown-resource.ts'
 import { idQuery, listOf, listQuery, oneOrListOf, oneOrListQuery } from './list-query.ts'
 

@@ -17,8 +17,7 @@ import type { MessageEventRow } from '../../../sending/messages/store/browse-mes
 import type { MessageRow } from '../../../sending/messages/store/message-row.ts'
 import { scopeOf, userActor } from '../actor.ts'
 import { created, ok } from '../responses.ts'
-import { type DashboardRoute, defineRoute } from '../route.ts'
-import { bySession } from '../route-access.ts'
+import { bySession, type DashboardRoute, defineRoute } from '../route.ts'
 import { BrowsedMessage, shownBrowsed, shownEmail, shownSms } from '../shown-message.ts'
 import { shownAs } from '../shown-resource.ts'
 import {

@@ -22,8 +22,7 @@ import { maxVariableValues, VariablesShape } from '../../../sending/templates/va
 import { scopeOf, userActor } from '../actor.ts'
 import { validate } from '../read-request.ts'
 import { ok } from '../responses.ts'
-import { type DashboardRoute, defineRoute } from '../route.ts'
-import { bySession } from '../route-access.ts'
+import { bySession, type DashboardRoute, defineRoute } from '../route.ts'
 import type { MemberSender } from './tenant-scope.ts'
 
 const address = z.string().min(1).max(maxMailboxLength)

@@ -2,8 +2,7 @@ import { z } from 'zod'
 import type { SessionPolicies } from '../../../customers/accounts/session-policy.ts'
 import { userActor } from '../actor.ts'
 import { ok } from '../responses.ts'
-import { type DashboardRoute, defineRoute } from '../route.ts'
-import { bySession } from '../route-access.ts'
+import { bySession, type DashboardRoute, defineRoute } from '../route.ts'
 
 const Limits = z.strictObject({
   max_session_age_hours: z.number().nullable(),

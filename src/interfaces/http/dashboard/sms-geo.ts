@@ -6,8 +6,7 @@ import { PatchSmsGeo, SmsCountries } from '../../../people/team/shapes.ts'
 import { isoOrNull } from '../../../platform/ground/instant.ts'
 import { userActor } from '../actor.ts'
 import { ok } from '../responses.ts'
-import { type DashboardRoute, defineRoute } from '../route.ts'
-import { bySession } from '../route-access.ts'
+import { bySession, type DashboardRoute, defineRoute } from '../route.ts'
 
 const show = ({ countries, updatedAt, updatedBy }: OwnCountries): z.output<typeof SmsCountries> => ({
   countries,

@@ -10,8 +10,7 @@ import type { EmailDomainRow } from '../../../people/sso/store/email-domain-rows
 import { isoOrNull } from '../../../platform/ground/instant.ts'
 import { userActor } from '../actor.ts'
 import { ok } from '../responses.ts'
-import { type DashboardRoute, defineRoute } from '../route.ts'
-import { bySession } from '../route-access.ts'
+import { bySession, type DashboardRoute, defineRoute } from '../route.ts'
 
 export type SsoRouteNeeds = { manage: ManageSso; domains: EmailDomains; baseUrl: () => string }
 

@@ -4,8 +4,7 @@ import { z } from 'zod'
 import { isoOrNull } from '../../../platform/ground/instant.ts'
 import type { Health, PartStatus } from '../../../reports/health/watch-parts.ts'
 import { ok } from '../responses.ts'
-import { type DashboardRoute, defineRoute } from '../route.ts'
-import { bySession } from '../route-access.ts'
+import { bySession, type DashboardRoute, defineRoute } from '../route.ts'
 
 const figures = { minutes: z.number(), up_percent: z.number().min(0).max(100).nullable() }
 

@@ -4,7 +4,7 @@ import { Failure } from '../../../platform/ground/errors.ts'
 import type { Environment, Scope } from '../../../platform/ground/scope.ts'
 import type { DraftCaller } from '../../../sending/messages/draft.ts'
 import { scopeOf } from '../actor.ts'
-import type { MemberSession } from '../route-access.ts'
+import type { MemberSession } from '../route.ts'
 
 export type TenantScope = (scope: Scope, tenantId: string | null | undefined) => Promise<Scope>
 

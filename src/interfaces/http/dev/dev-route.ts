@@ -1,7 +1,6 @@
 /** A tool of development. To anyone who is not on this machine, it does not exist. */
 import { z } from 'zod'
-import { defineRoute, type Route } from '../route.ts'
-import { byMachine } from '../route-access.ts'
+import { byMachine, defineRoute, type Route } from '../route.ts'
 
 export const devPost = <S extends z.ZodType>(
   path: string,

@@ -16,8 +16,7 @@ import {
 import type { SimulateReport } from '../../../sending/messages/report-by-hand.ts'
 import type { Tasks } from '../../worker/recurring.ts'
 import { malformed } from '../envelope.ts'
-import { defineRoute, type Route } from '../route.ts'
-import { byMachine } from '../route-access.ts'
+import { byMachine, defineRoute, type Route } from '../route.ts'
 import { devPost } from './dev-route.ts'
 import { type InboundToolNeeds, inboundTools } from './inbound-tools.ts'
 

@@ -5,7 +5,7 @@ import { Failure } from '../../../platform/ground/errors.ts'
 import { isIdempotencyKey } from '../../../platform/idempotency/key.ts'
 import type { Door } from '../area.ts'
 import { headerOf } from '../header-of.ts'
-import type { BearerAccess, Entered } from '../route-access.ts'
+import type { BearerAccess, Entered } from '../route.ts'
 import type { Authenticate } from './authenticate.ts'
 import { headersOfRate } from './key-door.ts'
 

@@ -8,7 +8,7 @@ import type { Bucket, Limiter } from '../../../platform/limits/limiter.ts'
 import { bucketsPerAddress, refusedUntil } from '../../../platform/limits/per-address.ts'
 import type { Door } from '../area.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
-import type { DirectoryAccess, Entered } from '../route-access.ts'
+import type { DirectoryAccess, Entered } from '../route.ts'
 
 const perMinute = 600
 

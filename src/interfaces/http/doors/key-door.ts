@@ -7,7 +7,7 @@ import { andThen, type MaybePromise } from '../../../platform/ground/maybe-promi
 import type { Reads } from '../../../platform/replica/reads.ts'
 import { callerActor } from '../actor.ts'
 import type { Door } from '../area.ts'
-import type { KeyAccess } from '../route-access.ts'
+import type { KeyAccess } from '../route.ts'
 import type { Authenticate } from './authenticate.ts'
 
 export const headersOfRate = ({ limit, remaining, resetAt, plan, scope }: Rate) => ({

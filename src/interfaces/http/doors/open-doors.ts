@@ -2,7 +2,7 @@
 import { Failure } from '../../../platform/ground/errors.ts'
 import type { Door } from '../area.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
-import type { LinkAccess } from '../route-access.ts'
+import type { LinkAccess } from '../route.ts'
 import { fromThisMachine } from '../this-machine.ts'
 
 export const makeOpenDoor = (proxies: ProxyTrust): Door => ({

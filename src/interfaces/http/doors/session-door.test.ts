@@ -3,8 +3,7 @@ import { z } from 'zod'
 import { addMember, addPerson, askWith, memberCookie, signIn } from '../../../../test/clients/people.ts'
 import { startTestService } from '../../../../test/service/service.ts'
 import { listQuery } from '../dashboard/list-query.ts'
-import { defineRoute } from '../route.ts'
-import { bySession } from '../route-access.ts'
+import { bySession, defineRoute } from '../route.ts'
 
 const handled: unknown[] = []
 const change = defineRoute('POST', '/api/internal/probe', bySession('requireDeveloperSession'), {

@@ -11,8 +11,7 @@ import { scopeOf } from '../actor.ts'
 import type { Door } from '../area.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
 import { activeOrgCookie, type Cookies, cookieOf, sessionCookie } from '../cookies.ts'
-import type { Route } from '../route.ts'
-import type { Access, Entered, MemberSession, SessionAccess, SessionGate, UserSession } from '../route-access.ts'
+import type { Access, Entered, MemberSession, Route, SessionAccess, SessionGate, UserSession } from '../route.ts'
 import { isCrossSite, isOwnScript } from './cross-site.ts'
 
 type MemberGate = Exclude<SessionGate, 'public' | 'requireUserSession'>

@@ -6,8 +6,15 @@ import { megabyte } from '../../../platform/ground/units.ts'
 import { jsonType } from '../broken-request.ts'
 import { headerOf } from '../header-of.ts'
 import { ordinaryValues, parseJson } from '../read-request.ts'
-import { type Call, defineRoute, type PublicRoute, type Route, type RouteResponse } from '../route.ts'
-import { type BearerAccess, byBearer } from '../route-access.ts'
+import {
+  type BearerAccess,
+  byBearer,
+  type Call,
+  defineRoute,
+  type PublicRoute,
+  type Route,
+  type RouteResponse,
+} from '../route.ts'
 import { withSelfCall } from '../self-call.ts'
 import { failedWith, requestOf, resultOf, type SendToSelf, type ToolResult, withinTime } from './call-tool.ts'
 import { isSpoken, versions } from './protocol-versions.ts'

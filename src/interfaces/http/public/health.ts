@@ -3,8 +3,7 @@ import { z } from 'zod'
 import { sameBytes } from '../../../platform/ground/crypto.ts'
 import { Failure } from '../../../platform/ground/errors.ts'
 import type { Metrics } from '../metrics.ts'
-import { defineRoute, type Route } from '../route.ts'
-import { byAnyone, byMachine } from '../route-access.ts'
+import { byAnyone, byMachine, defineRoute, type Route } from '../route.ts'
 
 type Needs = {
   metrics: Metrics

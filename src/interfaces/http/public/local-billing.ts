@@ -4,8 +4,7 @@ import { isHigherPlan, type Plan } from '../../../customers/orgs/plans.ts'
 import type { PlayPayments } from '../../../people/billing/play-payments.ts'
 import type { LocalPage, LocalPayments } from '../../../providers/payments/local-payments.ts'
 import { pageResponse, plainPage, quotedName } from '../plain-page.ts'
-import { defineRoute, type Route, type RouteResponse, type UploadedFile } from '../route.ts'
-import { byLink } from '../route-access.ts'
+import { byLink, defineRoute, type Route, type RouteResponse, type UploadedFile } from '../route.ts'
 
 const bodyLimit = 8_192
 

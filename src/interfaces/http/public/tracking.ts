@@ -7,8 +7,15 @@ import type { Tokens, UnsubscribeRef } from '../../../sending/tracking/tokens.ts
 import type { SubscriptionState, Unsubscribe, UnsubscribeSource } from '../../../sending/tracking/unsubscribe.ts'
 import { isWebUrl } from '../../../sending/tracking/web-url.ts'
 import { pageResponse } from '../plain-page.ts'
-import { type Call, defineRoute, type Route, type RouteResponse, type UploadedFile } from '../route.ts'
-import { byLink, type LinkAccess } from '../route-access.ts'
+import {
+  byLink,
+  type Call,
+  defineRoute,
+  type LinkAccess,
+  type Route,
+  type RouteResponse,
+  type UploadedFile,
+} from '../route.ts'
 import { alreadyPage, confirmation, confirmPage, donePage, invalidPage, tryAgainPage } from './recipient-page.ts'
 
 /** A transparent image of one pixel. */

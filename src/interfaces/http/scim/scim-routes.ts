@@ -10,8 +10,16 @@ import { ScimFault } from '../../../people/scim/scim-fault.ts'
 import { unavailable } from '../../../platform/db/refuse-in-outage.ts'
 import { Failure } from '../../../platform/ground/errors.ts'
 import { parseJson } from '../read-request.ts'
-import { type Call, defineRoute, type Method, type PathParams, type Route, type RouteResponse } from '../route.ts'
-import { byDirectory, type DirectoryAccess } from '../route-access.ts'
+import {
+  byDirectory,
+  type Call,
+  type DirectoryAccess,
+  defineRoute,
+  type Method,
+  type PathParams,
+  type Route,
+  type RouteResponse,
+} from '../route.ts'
 import { scimContentType } from '../scim-error.ts'
 import { describedOne, resourceTypes, scimSchemas, serviceProviderConfig, wholeShownList } from './scim-discovery.ts'
 import { makeShows, project, readFilterOf, readScimPage, ScimQuery } from './scim-query.ts'

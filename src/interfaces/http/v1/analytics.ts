@@ -2,8 +2,7 @@ import { refusing, tenantByHeader } from '../../../platform/ground/refused-field
 import type { ReadAnalytics } from '../../../reports/analytics/read-analytics.ts'
 import { Analytics, AnalyticsQuery } from '../../../reports/analytics/shapes.ts'
 import { ok } from '../responses.ts'
-import { defineRoute, type PublicRoute } from '../route.ts'
-import { byKey } from '../route-access.ts'
+import { byKey, defineRoute, type PublicRoute } from '../route.ts'
 
 const Query = refusing(AnalyticsQuery.extend({}), {
   channel: 'The figures count both channels.',

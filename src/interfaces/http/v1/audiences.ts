@@ -4,8 +4,7 @@ import type { SendToAudience } from '../../../sending/blasts/send-to-audience.ts
 import { AudienceSent, SendAudienceBody } from '../../../sending/blasts/shapes.ts'
 import { maxVariableValues } from '../../../sending/templates/variables.ts'
 import { actorOf } from '../actor.ts'
-import { defineRoute, type PublicRoute } from '../route.ts'
-import { byKey } from '../route-access.ts'
+import { byKey, defineRoute, type PublicRoute } from '../route.ts'
 import { audiences } from '../shown-resources.ts'
 import { publicRoutes } from './public-routes.ts'
 

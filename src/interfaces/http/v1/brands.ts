@@ -5,8 +5,7 @@ import type { ReadRegistrations } from '../../../senders/sms/registration/read-r
 import type { BrandRow } from '../../../senders/sms/store/brand-rows.ts'
 import { actorOf } from '../actor.ts'
 import { ok } from '../responses.ts'
-import { defineRoute, type PublicRoute } from '../route.ts'
-import { byKey } from '../route-access.ts'
+import { byKey, defineRoute, type PublicRoute } from '../route.ts'
 import { brands } from '../shown-resources.ts'
 import { publicRoutes } from './public-routes.ts'
 

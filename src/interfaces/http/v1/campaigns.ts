@@ -2,8 +2,7 @@ import type { AddCampaign, RemoveCampaign } from '../../../senders/sms/campaigns
 import { CreateCampaign } from '../../../senders/sms/campaigns/shapes.ts'
 import type { ReadRegistrations } from '../../../senders/sms/registration/read-registrations.ts'
 import type { CampaignRow } from '../../../senders/sms/store/campaign-rows.ts'
-import type { PublicRoute } from '../route.ts'
-import { byKey } from '../route-access.ts'
+import { byKey, type PublicRoute } from '../route.ts'
 import { campaigns } from '../shown-resources.ts'
 import { publicRoutes, refusals } from './public-routes.ts'
 

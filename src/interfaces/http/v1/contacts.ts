@@ -5,8 +5,7 @@ import { Contact, CreateContact, PatchContact } from '../../../recipients/audien
 import { actorOf } from '../actor.ts'
 import { filteredPage } from '../page.ts'
 import { Deleted, deleted } from '../responses.ts'
-import { defineRoute, type PublicRoute } from '../route.ts'
-import { byKey } from '../route-access.ts'
+import { byKey, defineRoute, type PublicRoute } from '../route.ts'
 import { contacts } from '../shown-resources.ts'
 import { publicRoutes, refusals } from './public-routes.ts'
 

@@ -32,8 +32,7 @@ import { bodyTooLarge } from '../envelope.ts'
 import { filteredPage, pageOf, timeRange } from '../page.ts'
 import { validate } from '../read-request.ts'
 import { listed, ok } from '../responses.ts'
-import { defineRoute, type PublicRoute } from '../route.ts'
-import { byKey } from '../route-access.ts'
+import { byKey, defineRoute, type PublicRoute } from '../route.ts'
 import { shownEmail } from '../shown-message.ts'
 
 const showItem = (row: ListedRow): z.output<typeof EmailItem> => ({

@@ -5,8 +5,7 @@ import type { ReadInbound } from '../../../sending/inbound/read.ts'
 import { InboundItem, inboundAddress } from '../../../sending/inbound/shapes.ts'
 import { filteredPage, pageOf, timeRange } from '../page.ts'
 import { listed, ok } from '../responses.ts'
-import { defineRoute, type PublicRoute } from '../route.ts'
-import { byKey } from '../route-access.ts'
+import { byKey, defineRoute, type PublicRoute } from '../route.ts'
 import { servedAttachment, shownInbound } from '../shown-inbound.ts'
 
 const ListQuery = filteredPage({

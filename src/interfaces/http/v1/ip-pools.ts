@@ -1,7 +1,6 @@
 import { CreateIpPool, PatchIpPool } from '../../../senders/domains/ip-pool-shapes.ts'
 import type { ManageIpPools } from '../../../senders/domains/manage-ip-pools.ts'
-import type { PublicRoute } from '../route.ts'
-import { byKey } from '../route-access.ts'
+import { byKey, type PublicRoute } from '../route.ts'
 import { ipPools } from '../shown-resources.ts'
 import { publicRoutes } from './public-routes.ts'
 

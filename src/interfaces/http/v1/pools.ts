@@ -1,7 +1,6 @@
 import type { ManagePools } from '../../../senders/sms/pools/manage-pools.ts'
 import { CreatePool, PatchPool } from '../../../senders/sms/pools/pool-shapes.ts'
-import type { PublicRoute } from '../route.ts'
-import { byKey } from '../route-access.ts'
+import { byKey, type PublicRoute } from '../route.ts'
 import { pools } from '../shown-resources.ts'
 import { publicRoutes, refusals } from './public-routes.ts'
 

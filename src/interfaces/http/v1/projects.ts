@@ -1,7 +1,6 @@
 import type { ManageProjects } from '../../../customers/projects/manage.ts'
 import { CreateProject, PatchProject } from '../../../customers/projects/shapes.ts'
-import type { PublicRoute } from '../route.ts'
-import { byKey } from '../route-access.ts'
+import { byKey, type PublicRoute } from '../route.ts'
 import { projects } from '../shown-resources.ts'
 import { publicRoutes } from './public-routes.ts'
 

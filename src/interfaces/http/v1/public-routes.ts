@@ -6,8 +6,7 @@ import type { IdempotencyClaim } from '../../../platform/idempotency/claims.ts'
 import { actorOf } from '../actor.ts'
 import { type Listed, pageOf, pageQuery } from '../page.ts'
 import { created, Deleted, deleted, listed, ok } from '../responses.ts'
-import type { Call, Input, Method, PublicRoute } from '../route.ts'
-import type { KeyAccess } from '../route-access.ts'
+import type { Call, Input, KeyAccess, Method, PublicRoute } from '../route.ts'
 import type { ShownResource } from '../shown-resource.ts'
 
 /** Where a resource is in the API, and who reads and changes it. */

@@ -25,8 +25,7 @@ import { maxBatch, quotaErrors, readItems } from '../batch-items.ts'
 import { filteredPage, pageOf, timeRange } from '../page.ts'
 import { validate } from '../read-request.ts'
 import { listed, ok } from '../responses.ts'
-import { defineRoute, type PublicRoute } from '../route.ts'
-import { byKey } from '../route-access.ts'
+import { byKey, defineRoute, type PublicRoute } from '../route.ts'
 import { shownSms } from '../shown-message.ts'
 
 const showItem = (row: ListedRow): z.output<typeof SmsItem> => ({

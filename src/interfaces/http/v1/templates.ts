@@ -6,8 +6,7 @@ import { CreateTemplate, PatchTemplate, PreviewTemplate, TemplatePreview } from 
 import { maxVariableValues } from '../../../sending/templates/variables.ts'
 import { filteredPage } from '../page.ts'
 import { ok } from '../responses.ts'
-import { defineRoute, type PublicRoute } from '../route.ts'
-import { byKey } from '../route-access.ts'
+import { byKey, defineRoute, type PublicRoute } from '../route.ts'
 import { shownPreview, templates } from '../shown-resources.ts'
 import { publicRoutes } from './public-routes.ts'
 

@@ -5,8 +5,7 @@ import { UsageReport } from '../../../customers/usage/shapes.ts'
 import type { Clock } from '../../../platform/ground/clock.ts'
 import { Failure } from '../../../platform/ground/errors.ts'
 import { ok } from '../responses.ts'
-import { defineRoute, type PublicRoute } from '../route.ts'
-import { byKey } from '../route-access.ts'
+import { byKey, defineRoute, type PublicRoute } from '../route.ts'
 import { periodOf, periodQuery } from '../usage-period.ts'
 
 const UsageQuery = periodQuery.extend({

@@ -9,8 +9,7 @@ import {
 } from '../../../sending/verifications/shapes.ts'
 import type { StartCode } from '../../../sending/verifications/start.ts'
 import { created, ok } from '../responses.ts'
-import { defineRoute, type PublicRoute } from '../route.ts'
-import { byKey } from '../route-access.ts'
+import { byKey, defineRoute, type PublicRoute } from '../route.ts'
 
 const startErrors = [
   'NO_SENDER',
