@@ -10,12 +10,12 @@ import type { MaybePromise } from '../../platform/ground/maybe-promise.ts'
 import type { Idempotency, IdempotencyClaim } from '../../platform/idempotency/claims.ts'
 import { idempotencyKeyRule, isIdempotencyKey } from '../../platform/idempotency/key.ts'
 import { malformed } from './envelope.ts'
+import { headerOf } from './header-of.ts'
 import { largeBody } from './read-request.ts'
 
 export const readIdempotencyKey = (request: FastifyRequest): string | undefined => {
-  const header = request.headers['idempotency-key']
-  if (header === undefined || header === '') return undefined
-  const key = Array.isArray(header) ? header.join(', ') : header
+  const key = headerOf(request.headers, 'idempotency-key')
+  if (key === undefined || key === '') return undefined
   if (!isIdempotencyKey(key)) throw malformed(idempotencyKeyRule, ['headers', 'Idempotency-Key'])
   return key
 }
@@ -28,26 +28,29 @@ export const fingerprintOf = (request: FastifyRequest, body: unknown): MaybeProm
   return sizeOf(request) > largeBody ? hashCanonical(target, body) : sha256(`${target}${canonicalJson(body)}`)
 }
 
-export interface EndClaims {
-  /** `recorded` is set if the work has recorded its response already. */
-  settle(claim: IdempotencyClaim, response: { status: number; recorded?: boolean }, text: string): Promise<void>
-  /** After an error. A request that had an effect keeps its key. */
-  release(claim: IdempotencyClaim, error: unknown): Promise<void>
-}
-
 type Needs = { idempotency: Pick<Idempotency, 'record' | 'free'>; log: Log }
 
-export const makeEndClaims = ({ idempotency, log }: Needs): EndClaims => {
-  /** The caller gets the response even if recording it fails. The key then stays locked until its lock expires. */
-  const settle: EndClaims['settle'] = async (claim, response, text) => {
+export const makeEndClaims = ({ idempotency, log }: Needs) => {
+  /**
+   * The caller gets the response even if recording it fails. The key then stays locked until its lock expires. `recorded` is
+   * set if the work has recorded its response already.
+   */
+  const settle = async (
+    claim: IdempotencyClaim,
+    response: { status: number; recorded?: boolean },
+    text: string,
+  ): Promise<void> => {
     if (response.recorded) return
     await idempotency.record(claim, response.status, text).catch((error) => {
       log.error({ err: error }, 'recording an idempotent response failed')
     })
   }
 
-  /** The response does not wait for a database that is down. Its key is released once the database is back. */
-  const release: EndClaims['release'] = async (claim, error) => {
+  /**
+   * After an error. A request that had an effect keeps its key. The response does not wait for a database that is down. Its
+   * key is released once the database is back.
+   */
+  const release = async (claim: IdempotencyClaim, error: unknown): Promise<void> => {
     if (error instanceof Failure && error.detail.done) return
     const logFailure = (fault: unknown) => log.error({ err: fault }, 'releasing an idempotency key failed')
     await idempotency.free(claim).catch((fault) => {

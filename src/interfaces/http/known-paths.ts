@@ -27,15 +27,7 @@ const knownPaths = (area: Area): KnownPath[] => {
   })
 }
 
-export interface KnownPaths {
-  /** Whether a path without parameters is this one. The router may read its last segment as an id. */
-  isLiteral(url: string): boolean
-  /** Whether a route serves the path with another method. */
-  hasOtherMethods(area: Area, request: FastifyRequest): boolean
-  refuse(area: Area, request: FastifyRequest, reply: FastifyReply): Promise<never>
-}
-
-export const makeKnownPaths = (areas: readonly Area[]): KnownPaths => {
+export const makeKnownPaths = (areas: readonly Area[]) => {
   const known = new Map(areas.map((area) => [area, knownPaths(area)]))
   const literals = new Set(
     areas.flatMap((area) => area.routes.filter((route) => !hasParameters(route)).map((route) => routeUrl(area, route))),
@@ -47,9 +39,11 @@ export const makeKnownPaths = (areas: readonly Area[]): KnownPaths => {
     return methods?.includes(method) ? undefined : methods
   }
   return {
-    isLiteral: (url) => literals.has(pathOf(url)),
-    hasOtherMethods: (area, request) => otherMethods(area, request) !== undefined,
-    refuse: async (area, request, reply) => {
+    /** Whether a path without parameters is this one. The router may read its last segment as an id. */
+    isLiteral: (url: string): boolean => literals.has(pathOf(url)),
+    /** Whether a route serves the path with another method. */
+    hasOtherMethods: (area: Area, request: FastifyRequest): boolean => otherMethods(area, request) !== undefined,
+    refuse: async (area: Area, request: FastifyRequest, reply: FastifyReply): Promise<never> => {
       await area.admitUnknown?.(request, reply)
       const allow = otherMethods(area, request)
       const { unknownMessage: message } = area
@@ -58,3 +52,5 @@ export const makeKnownPaths = (areas: readonly Area[]): KnownPaths => {
     },
   }
 }
+
+export type KnownPaths = ReturnType<typeof makeKnownPaths>

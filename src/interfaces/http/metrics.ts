@@ -1,46 +1,11 @@
-import {
-  Counter,
-  collectDefaultMetrics,
-  Gauge,
-  Histogram,
-  type MetricObjectWithValues,
-  type MetricValue,
-  Registry,
-} from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
-export type LabelledValue<Label extends string> = { labels: Record<Label, string>; value: number }
+type LabelledValue<Label extends string> = { labels: Record<Label, string>; value: number }
 
-export interface Metrics {
-  request(method: string, route: string, status: number, seconds: number): void
-  /**
-   * A value that is read on each scrape, such as the age of the oldest queued item. Several processes show the largest
-   * of their values, because most are ages or read from the database they share; `sum` is for amounts that each has.
-   */
-  gauge(name: string, help: string, read: () => number | Promise<number>, over?: 'max' | 'sum'): void
-  /** The same by labels. A series that is not read any more disappears. */
-  gauges<Label extends string>(
-    name: string,
-    options: { help: string; labels: readonly Label[]; combine: 'sum' | 'max' },
-    read: () => LabelledValue<Label>[] | Promise<LabelledValue<Label>[]>,
-  ): void
-  counter(name: string, help: string): { add(n?: number): void }
-  /** The same by labels. */
-  counters<Label extends string>(
-    name: string,
-    options: { help: string; labels: readonly Label[] },
-  ): { add(labels: Record<Label, string>): void }
-  histogram<Label extends string>(
-    name: string,
-    options: { help: string; labels: readonly Label[]; buckets: number[] },
-  ): { observe(labels: Record<Label, string>, value: number): void }
-  text(): Promise<string>
-  /** The metrics of this process alone, for the sums over several. */
-  values(): Promise<MetricObjectWithValues<MetricValue<string>>[]>
-  contentType: string
-}
+type Labelled<Label extends string> = { help: string; labels: readonly Label[] }
 
 /** One registry per service: in tests, two services in one process must not share metrics. */
-export const makeMetrics = (): Metrics => {
+export const makeMetrics = () => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const requests = new Histogram({
@@ -53,7 +18,7 @@ export const makeMetrics = (): Metrics => {
   /** The series of each method, route and status, which takes longer to look up than to use. */
   const series = new Map<string, { observe(seconds: number): void }>()
   return {
-    request: (method, route, status, seconds) => {
+    request: (method: string, route: string, status: number, seconds: number): void => {
       const name = `${method} ${route} ${status}`
       let one = series.get(name)
       if (!one) {
@@ -62,7 +27,11 @@ export const makeMetrics = (): Metrics => {
       }
       one.observe(seconds)
     },
-    gauge: (name, help, read, over = 'max') => {
+    /**
+     * A value that is read on each scrape, such as the age of the oldest queued item. Several processes show the largest
+     * of their values, because most are ages or read from the database they share; `sum` is for amounts that each has.
+     */
+    gauge: (name: string, help: string, read: () => number | Promise<number>, over: 'max' | 'sum' = 'max'): void => {
       new Gauge({
         name,
         help,
@@ -73,7 +42,12 @@ export const makeMetrics = (): Metrics => {
         },
       })
     },
-    gauges: (name, { help, labels, combine }, read) => {
+    /** The same by labels. A series that is not read any more disappears. */
+    gauges: <Label extends string>(
+      name: string,
+      { help, labels, combine }: Labelled<Label> & { combine: 'sum' | 'max' },
+      read: () => LabelledValue<Label>[] | Promise<LabelledValue<Label>[]>,
+    ): void => {
       new Gauge({
         name,
         help,
@@ -87,20 +61,27 @@ export const makeMetrics = (): Metrics => {
         },
       })
     },
-    histogram: (name, { help, labels, buckets }) => {
+    histogram: <Label extends string>(
+      name: string,
+      { help, labels, buckets }: Labelled<Label> & { buckets: number[] },
+    ) => {
       const histogram = new Histogram({ name, help, labelNames: labels, buckets, registers: [registry] })
-      return { observe: (of, value) => histogram.observe(of, value) }
+      return { observe: (of: Record<Label, string>, value: number): void => histogram.observe(of, value) }
     },
-    counter: (name, help) => {
+    counter: (name: string, help: string) => {
       const counter = new Counter({ name, help, registers: [registry] })
-      return { add: (n = 1) => counter.inc(n) }
+      return { add: (n = 1): void => counter.inc(n) }
     },
-    counters: (name, { help, labels }) => {
+    /** The same by labels. */
+    counters: <Label extends string>(name: string, { help, labels }: Labelled<Label>) => {
       const counter = new Counter({ name, help, labelNames: labels, registers: [registry] })
-      return { add: (of) => counter.inc(of) }
+      return { add: (of: Record<Label, string>): void => counter.inc(of) }
     },
-    text: () => registry.metrics(),
+    text: (): Promise<string> => registry.metrics(),
+    /** The metrics of this process alone, for the sums over several. */
     values: () => registry.getMetricsAsJSON(),
     contentType: registry.contentType,
   }
 }
+
+export type Metrics = ReturnType<typeof makeMetrics>

@@ -1,4 +1,7 @@
-/** /api/internal/overview: what the first page of the dashboard shows, in one call. */
+/**
+ * /api/internal/overview: what the first page of the dashboard shows, in one call. /api/internal/first-steps: how far an org
+ * is with its setup. What was done once stays done.
+ */
 
 import { z } from 'zod'
 import { monthOf } from '../../../customers/usage/periods.ts'
@@ -9,6 +12,8 @@ import type { ReadAnalytics } from '../../../reports/analytics/read-analytics.ts
 import { Analytics } from '../../../reports/analytics/shapes.ts'
 import { type Figure, figures } from '../../../reports/analytics/store.ts'
 import type { ReadSetup } from '../../../reports/overview/read-setup.ts'
+import { firstSteps } from '../../../reports/overview/store.ts'
+import { sandboxDomain } from '../../../senders/domains/sandbox-domain.ts'
 import { Webhook } from '../../../webhooks/shapes.ts'
 import { scopeOf } from '../actor.ts'
 import { ok } from '../responses.ts'
@@ -69,6 +74,34 @@ export const overviewRoutes = ({ clock, analytics, usage, setup }: Needs): Dashb
         usage: used,
         unhealthy_webhooks: condition.unhealthy.map(webhooks.show),
         pending_registrations: condition.pending,
+      })
+    },
+  }),
+]
+
+const FirstSteps = z.strictObject({
+  /** In the order in which a new org does them. */
+  done: z.array(z.enum(firstSteps)),
+  /** A domain that the first message can be sent from. */
+  sender: z.string(),
+  /** Whether the sender is the sandbox, which every org has. */
+  sandbox: z.boolean(),
+  /** Whether domains were added and none is verified. */
+  domain_waits: z.boolean(),
+})
+
+type FirstStepNeeds = { setup: ReadSetup; serviceDomain: string }
+
+export const firstStepRoutes = ({ setup, serviceDomain }: FirstStepNeeds): DashboardRoute[] => [
+  defineRoute('GET', '/api/internal/first-steps', bySession('requireSession'), {
+    responses: { 200: FirstSteps },
+    handle: async ({ session }) => {
+      const row = await setup.firstSteps(session.orgId)
+      return ok({
+        done: firstSteps.filter((step) => row[step]),
+        sender: row.domain ?? sandboxDomain(row.slug, serviceDomain),
+        sandbox: row.domain === null,
+        domain_waits: row.domain_waits,
       })
     },
   }),

@@ -71,15 +71,7 @@ export type McpTool = {
   route: PublicRoute
   scopes: readonly ScopeName[]
   /** As `tools/list` shows it. */
-  shown: () => ShownTool
-}
-
-export type ShownTool = {
-  name: string
-  title: string
-  description: string
-  inputSchema: { type: 'object'; [key: string]: unknown }
-  annotations: Record<string, boolean | string>
+  shown: () => ReturnType<typeof show>
 }
 
 const annotationsOf = ({ effect, repeatable }: Offer): Record<string, boolean> =>
@@ -98,7 +90,7 @@ const descriptionOf = (name: string, { warning }: Offer): string => {
   return [text.does, text.when, text.returns, warning].filter(Boolean).join(' ')
 }
 
-const show = (name: string, route: PublicRoute, offer: Offer): ShownTool => ({
+const show = (name: string, route: PublicRoute, offer: Offer) => ({
   name,
   title: route.summary,
   description: descriptionOf(name, offer),

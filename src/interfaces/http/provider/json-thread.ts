@@ -21,18 +21,11 @@ parentPort.on('message', (bytes) => {
 const defaultMaxWaiting = 8
 const defaultIdleMs = 10_000
 
-export type Parsed = { value: unknown } | undefined
-
-export interface JsonThread {
-  /** Resolves with undefined if the text is not JSON. Rejects with UNAVAILABLE when too many texts are waiting. */
-  parse(bytes: Buffer): Promise<Parsed>
-  isRunning(): boolean
-  close(): Promise<void>
-}
+type Parsed = { value: unknown } | undefined
 
 type Task = { bytes: Buffer; resolve: (parsed: Parsed) => void }
 
-export const makeJsonThread = ({ maxWaiting = defaultMaxWaiting, idleMs = defaultIdleMs } = {}): JsonThread => {
+export const makeJsonThread = ({ maxWaiting = defaultMaxWaiting, idleMs = defaultIdleMs } = {}) => {
   const waiting: Task[] = []
   let worker: Worker | undefined
   let current: Task | undefined
@@ -78,7 +71,8 @@ export const makeJsonThread = ({ maxWaiting = defaultMaxWaiting, idleMs = defaul
   }
 
   return {
-    parse: (bytes) =>
+    /** Resolves with undefined if the text is not JSON. Rejects with UNAVAILABLE when too many texts are waiting. */
+    parse: (bytes: Buffer): Promise<Parsed> =>
       new Promise((resolve, reject) => {
         if (waiting.length >= maxWaiting) {
           reject(new Failure('UNAVAILABLE', { message: 'Too many notifications are waiting.', retryAfter: 5 }))
@@ -87,8 +81,8 @@ export const makeJsonThread = ({ maxWaiting = defaultMaxWaiting, idleMs = defaul
         waiting.push({ bytes, resolve })
         runNext()
       }),
-    isRunning: () => worker !== undefined,
-    close: async () => {
+    isRunning: (): boolean => worker !== undefined,
+    close: async (): Promise<void> => {
       clearTimeout(idleTimer)
       await end()
       for (const task of [current, ...waiting.splice(0)]) task?.resolve(undefined)

@@ -1,5 +1,10 @@
+/** /api/internal/org/session-policy and /api/internal/org/sms-geo: how long sessions last, and where text messages may go. */
+
 import { z } from 'zod'
 import type { SessionPolicies } from '../../../customers/accounts/session-policy.ts'
+import type { OwnCountries, OwnSmsGeo } from '../../../people/team/own-sms-geo.ts'
+import { PatchSmsGeo, SmsCountries } from '../../../people/team/shapes.ts'
+import { isoOrNull } from '../../../platform/ground/instant.ts'
 import { userActor } from '../actor.ts'
 import { ok } from '../responses.ts'
 import { bySession, type DashboardRoute, defineRoute } from '../route.ts'
@@ -31,6 +36,29 @@ export const sessionPolicyRoutes = ({ policies }: { policies: SessionPolicies })
       }
       const policy = await policies.change(session.orgId, session.userId, change, userActor(call))
       return ok(policy)
+    },
+  }),
+]
+
+const shownCountries = ({ countries, updatedAt, updatedBy }: OwnCountries): z.output<typeof SmsCountries> => ({
+  countries,
+  configured: countries !== null,
+  updated_at: isoOrNull(updatedAt),
+  updated_by: updatedBy,
+})
+
+export const smsGeoRoutes = ({ smsGeo }: { smsGeo: OwnSmsGeo }): DashboardRoute[] => [
+  defineRoute('GET', '/api/internal/org/sms-geo', bySession('requireSession'), {
+    responses: { 200: SmsCountries },
+    handle: async ({ session }) => ok(shownCountries(await smsGeo.read(session.orgId))),
+  }),
+  defineRoute('PATCH', '/api/internal/org/sms-geo', bySession('requireOwnerSession'), {
+    body: PatchSmsGeo,
+    responses: { 200: SmsCountries },
+    handle: async (call) => {
+      // A body without the list is refused before.
+      const { countries = null } = call.body
+      return ok(shownCountries(await smsGeo.change(call.session.orgId, userActor(call), countries)))
     },
   }),
 ]
