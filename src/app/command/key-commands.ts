@@ -2,7 +2,7 @@
 
 import { scopes } from '../../customers/keys/scopes.ts'
 import { type KeyRow, listKeys, lockKey, revokeKey } from '../../customers/keys/store.ts'
-import { shownKey } from '../../interfaces/http/shown-key.ts'
+import { shownKey } from '../../interfaces/http/shown-resources.ts'
 import { isId } from '../../platform/ground/ids.ts'
 import { OperatorFault } from '../../platform/ground/operator-fault.ts'
 import { issueKey } from '../operator/create-org.ts'

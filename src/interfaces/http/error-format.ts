@@ -4,7 +4,6 @@ import { ScimFault } from '../../people/scim/scim-fault.ts'
 import type { Failure } from '../../platform/ground/errors.ts'
 import { jsonType } from './broken-request.ts'
 import { envelope, flatBody, flatStatus, headersOf } from './envelope.ts'
-import { scimContentType, scimErrorBody, scimFailureBody, scimStatus } from './scim-error.ts'
 
 export type ShownError = { status: number; body: string; headers: Record<string, string> }
 
@@ -31,7 +30,25 @@ export const flatFormat: ErrorFormat = {
   show: (failure) => ({ status: flatStatus(failure), body: flatBody(failure), headers: headersOf(failure) }),
 }
 
-/** Of /scim/v2. */
+export const scimContentType = 'application/scim+json; charset=utf-8'
+
+const scimErrorSchema = 'urn:ietf:params:scim:api:messages:2.0:Error'
+
+const scimErrorBody = (status: number, detail: string, scimType?: string): string =>
+  JSON.stringify({ schemas: [scimErrorSchema], status: String(status), ...(scimType && { scimType }), detail })
+
+/** In SCIM, a request that cannot be read is a 400. */
+const isUnreadable = (failure: Failure): boolean => failure.code === 'VALIDATION_ERROR'
+
+const scimStatus = (failure: Failure): number => (isUnreadable(failure) ? 400 : failure.status)
+
+const scimFailureBody = (failure: Failure): string => {
+  const unreadable = isUnreadable(failure)
+  const detail = failure.detail.errors?.[0]?.message ?? failure.message
+  return scimErrorBody(scimStatus(failure), detail, unreadable ? 'invalidSyntax' : undefined)
+}
+
+/** Of /scim/v2 (RFC 7644, section 3.12). */
 export const scimFormat: ErrorFormat = {
   contentType: scimContentType,
   show: (failure) => ({ status: scimStatus(failure), body: scimFailureBody(failure), headers: headersOf(failure) }),

@@ -1,6 +1,8 @@
 /** The resources of the API and the dashboard, and how responses show them. */
 
 import type { z } from 'zod'
+import { CreatedKey, Key } from '../../customers/keys/shapes.ts'
+import type { KeyRow } from '../../customers/keys/store.ts'
 import { Project } from '../../customers/projects/shapes.ts'
 import { Tenant, TenantQuota } from '../../customers/tenants/shapes.ts'
 import type { TenantRow } from '../../customers/tenants/store.ts'
@@ -181,4 +183,19 @@ export const jobs = resource({
   many: 'jobs',
   item: Job,
   show: (row: CountedJob) => shownJob({ ...row, from: row.from_address, counts: { ...noMessages, ...row.counts } }),
+})
+
+/** A key as the API and the dashboard show it. Only the response that creates a key contains its secret. */
+export const shownKey = shownAs(Key)
+
+export const keys = resource({ kind: 'key', one: 'API key', many: 'API keys', item: Key, show: shownKey })
+
+/** A new key, with its secret. */
+export const newKeys = resource({
+  ...keys,
+  item: CreatedKey,
+  show: ({ row, key }: { row: KeyRow; key: string }) => {
+    const { id, name, environment, ...rest } = shownKey(row)
+    return { id, name, environment, key, ...rest }
+  },
 })

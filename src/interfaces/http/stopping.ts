@@ -8,22 +8,18 @@ const retryAfterSeconds = 1
 /** Answered to the end, because operators watch a stopping service through them. */
 const watched = new Set(['/healthz', '/readyz', '/metrics'])
 
-export type Stopping = {
-  /** From now on every response closes its connection, so that clients connect elsewhere. Requests are still served. */
-  begin(): void
-  /** Whether `begin` was called. */
-  begun(): boolean
-}
-
-export const makeStopping = (): Stopping => {
+export const makeStopping = () => {
   let begun = false
   return {
-    begin: () => {
+    /** From now on every response closes its connection, so that clients connect elsewhere. Requests are still served. */
+    begin: (): void => {
       begun = true
     },
-    begun: () => begun,
+    begun: (): boolean => begun,
   }
 }
+
+export type Stopping = ReturnType<typeof makeStopping>
 
 /** Refuses requests that arrive, on connections that are still open, after the server has stopped to listen. */
 export const refuseWhileClosing = (app: FastifyInstance, stopping: Stopping): void => {

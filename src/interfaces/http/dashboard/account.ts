@@ -20,7 +20,7 @@ import { ok } from '../responses.ts'
 import { bySession, type DashboardRoute, defineRoute } from '../route.ts'
 import { shownAs } from '../shown-resource.ts'
 import { fromOf } from './auth.ts'
-import { listOf, wholeList } from './list-query.ts'
+import { listOf } from './list-query.ts'
 
 export type AccountNeeds = {
   profiles: Profiles
@@ -155,7 +155,10 @@ const shownDevice = shownAs(SessionItem)
 const sessionRoutes = ({ manageSessions }: AccountNeeds): DashboardRoute[] => [
   defineRoute('GET', '/api/internal/sessions', bySession('requireUserSession'), {
     responses: { 200: listOf(SessionItem) },
-    handle: async ({ session }) => ok(wholeList((await manageSessions.list(session)).map(shownDevice))),
+    handle: async ({ session }) => {
+      const data = (await manageSessions.list(session)).map(shownDevice)
+      return ok({ data, has_more: false, next_cursor: null })
+    },
   }),
   defineRoute('DELETE', '/api/internal/sessions', bySession('requireUserSession'), {
     query: z.object({ id: givenId.min(1) }),

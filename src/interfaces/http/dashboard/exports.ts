@@ -3,13 +3,13 @@
 import type { z } from 'zod'
 import type { Clock } from '../../../platform/ground/clock.ts'
 import { keysetOf } from '../../../platform/ground/cursor.ts'
+import { Failure } from '../../../platform/ground/errors.ts'
 import { isoOrNull } from '../../../platform/ground/instant.ts'
 import type { ExportJobs } from '../../../reports/exports/export-jobs.ts'
 import { ExportJob } from '../../../reports/exports/shapes.ts'
 import type { ExportJobRow } from '../../../reports/exports/store/export-job-rows.ts'
 import type { StreamOrg } from '../../../reports/exports/stream-org.ts'
 import { userActor } from '../actor.ts'
-import { byteRangeOf } from '../byte-range.ts'
 import { downloadHeaders } from '../download-headers.ts'
 import { headerOf } from '../header-of.ts'
 import { bySession, type DashboardRoute, defineRoute } from '../route.ts'
@@ -45,6 +45,23 @@ const makeShow =
       download_url: status === 'completed' ? `${jobsPath}/${row.id}/download` : null,
     }
   }
+
+type Asked = { range: string | undefined; ifRange: string | undefined; etag: string; size: number }
+
+/**
+ * The range that a request asks for, so that a download can continue where it stopped. Undefined for the whole file. A header that is not one range of bytes is ignored, and so is a range of a file that has
+ * changed since. A range outside the file is refused.
+ */
+const byteRangeOf = ({ range, ifRange, etag, size }: Asked): { from: number; to: number } | undefined => {
+  const [, first, last] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(range ?? '') ?? []
+  if (first === undefined || last === undefined || (first === '' && last === '')) return undefined
+  if (ifRange !== undefined && ifRange !== etag) return undefined
+  if (first !== '' && last !== '' && Number(last) < Number(first)) return undefined
+  const from = first === '' ? Math.max(0, size - Number(last)) : Number(first)
+  const to = first === '' || last === '' ? size - 1 : Math.min(Number(last), size - 1)
+  if (from > to) throw new Failure('RANGE_NOT_SATISFIABLE', { headers: { 'content-range': `bytes */${size}` } })
+  return { from, to }
+}
 
 type Needs = { clock: Clock; streamOrg: StreamOrg; jobs: ExportJobs }
 

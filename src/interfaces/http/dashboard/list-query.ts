@@ -49,10 +49,3 @@ export const listOf = <T extends z.ZodType>(item: T) =>
   z.strictObject({ data: z.array(item), has_more: z.boolean(), next_cursor: z.string().nullable() })
 
 export const oneOrListOf = <T extends z.ZodType>(item: T) => z.union([item, listOf(item)])
-
-/** A list that is never paged. */
-export const wholeList = <T>(data: T[]): { data: T[]; has_more: false; next_cursor: null } => ({
-  data,
-  has_more: false,
-  next_cursor: null,
-})

@@ -3,6 +3,7 @@
  * route, which is also shut if the active org is closed to the session. The org and the role are read from the database
  * each time, so a change of either takes effect on the next request.
  */
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Role, Session, Sessions } from '../../../customers/accounts/sessions.ts'
 import { stepUpRequired } from '../../../customers/accounts/sso-enforcement.ts'
@@ -12,7 +13,6 @@ import type { Door } from '../area.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
 import { activeOrgCookie, type Cookies, cookieOf, sessionCookie } from '../cookies.ts'
 import type { Access, Entered, MemberSession, Route, SessionAccess, SessionGate, UserSession } from '../route.ts'
-import { isCrossSite, isOwnScript } from './cross-site.ts'
 
 type MemberGate = Exclude<SessionGate, 'public' | 'requireUserSession'>
 
@@ -34,6 +34,28 @@ const memberGates: Record<MemberGate, { roles: readonly Role[]; noRole: Code; ot
     otherRole: 'DEVELOPER_ROLE_REQUIRED',
   },
   requireOwnerSession: { roles: ['owner'], noRole: 'OWNER_ROLE_REQUIRED', otherRole: 'OWNER_ROLE_REQUIRED' },
+}
+
+/** Links, pictures and forms cannot set it, and the script of another origin needs a permission that nobody gets. */
+const scriptHeader = 'x-requested-with'
+
+/** Whether a script of the dashboard sent this request. A link or a picture on one of its pages does not count. */
+const isOwnScript = (headers: IncomingHttpHeaders): boolean => {
+  const site = headers['sec-fetch-site']
+  return (site === 'same-origin' || site === 'none') && Boolean(headers[scriptHeader])
+}
+
+const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/**
+ * Whether a page of another site made the browser send this request, with the user's cookies. Every current browser
+ * sends Sec-Fetch-Site. An older one sends Origin. A caller that sends neither is not a browser.
+ */
+const isCrossSite = (method: string, headers: IncomingHttpHeaders, ownOrigin: string): boolean => {
+  if (safeMethods.has(method)) return false
+  const site = headers['sec-fetch-site']
+  if (site !== undefined) return site !== 'same-origin' && site !== 'none'
+  return headers.origin !== undefined && headers.origin !== ownOrigin
 }
 
 type Admitted = { session: UserSession | undefined; address: string | null }

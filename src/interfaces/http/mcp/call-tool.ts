@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Code, envelope, Failure, malformed } from '../../../platform/ground/errors.ts'
 import { isIdempotencyKey } from '../../../platform/idempotency/key.ts'
+import { headerOf } from '../header-of.ts'
 import { pathParameters, queryFields } from './tool-schema.ts'
 import type { McpTool } from './tools.ts'
 
@@ -20,8 +21,6 @@ const maxResult = 1_048_576
 
 /** Headers that the inner request has from the outer one. */
 const passedOn = ['authorization', 'x-service-tenant-ref', 'user-agent'] as const
-
-const textOf = (value: string | string[]): string => (Array.isArray(value) ? value.join(', ') : value)
 
 const failed = (status: number, body: string): ToolResult => {
   const { error } = JSON.parse(body)
@@ -70,11 +69,10 @@ export const requestOf = (tool: McpTool, given: Arguments, outer: IncomingHttpHe
   }
   const headers: Record<string, string> = {}
   for (const name of passedOn) {
-    const value = outer[name]
-    if (value !== undefined) headers[name] = textOf(value)
+    const value = headerOf(outer, name)
+    if (value !== undefined) headers[name] = value
   }
-  const header = outer['idempotency-key']
-  const key = route.idempotent && idempotencyKeyOf(given, header === undefined ? undefined : textOf(header))
+  const key = route.idempotent && idempotencyKeyOf(given, headerOf(outer, 'idempotency-key'))
   if (key) headers['idempotency-key'] = key
   const path = `/api/v1${pathOf(tool, given)}`
   const url = query.size > 0 ? `${path}?${query}` : path

@@ -16,11 +16,10 @@ import { Failure } from '../../../platform/ground/errors.ts'
 import { kilobyte, minuteMs } from '../../../platform/ground/units.ts'
 import type { Limiter } from '../../../platform/limits/limiter.ts'
 import { bucketsPerAddress, refusedUntil } from '../../../platform/limits/per-address.ts'
-import { pageResponse } from '../plain-page.ts'
+import { pageResponse, plainPage } from '../plain-page.ts'
 import { parseJson } from '../read-request.ts'
 import { byAnyone, bySession, defineRoute, type Route, type RouteResponse, type UploadedFile } from '../route.ts'
 import { authorizationServer, protectedResource } from './discovery.ts'
-import { refusalPage } from './refusal-page.ts'
 
 export type OAuthRouteNeeds = {
   authorize: Authorize
@@ -70,6 +69,20 @@ const readMetadata = async ({ bytes }: UploadedFile): Promise<unknown> => {
     throw new OAuthFault('invalid_client_metadata', 'The body must be a JSON object.')
   }
 }
+
+const refusalReasons = {
+  client: 'The program that sent you here is not registered, or the address it wants to return to is not its own.',
+  length: 'The link that brought you here is too long. Sign in first, then open it again.',
+}
+
+/** For a request that cannot be sent back to its client, because the client or its address is not known. */
+const refusalPage = (reason: keyof typeof refusalReasons): string =>
+  plainPage({
+    icon: 'warn',
+    title: 'This request cannot be answered',
+    body: `<p>${refusalReasons[reason]}</p>
+<p>Nothing was allowed. Go back to the program that sent you here and connect it again.</p>`,
+  })
 
 const redirectTo = (location: string): RouteResponse => ({
   status: 302,

@@ -9,6 +9,7 @@ import { readUserPatch, readWholeUser } from '../../../people/scim/read-user.ts'
 import { ScimFault } from '../../../people/scim/scim-fault.ts'
 import { unavailable } from '../../../platform/db/refuse-in-outage.ts'
 import { Failure } from '../../../platform/ground/errors.ts'
+import { scimContentType } from '../error-format.ts'
 import { parseJson } from '../read-request.ts'
 import {
   byDirectory,
@@ -20,7 +21,6 @@ import {
   type Route,
   type RouteResponse,
 } from '../route.ts'
-import { scimContentType } from '../scim-error.ts'
 import { describedOne, resourceTypes, scimSchemas, serviceProviderConfig, wholeShownList } from './scim-discovery.ts'
 import { makeShows, project, readFilterOf, readScimPage, ScimQuery } from './scim-query.ts'
 import { type Shown, shownGroup, shownList, shownUser } from './shown-directory.ts'

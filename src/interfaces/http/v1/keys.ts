@@ -6,7 +6,7 @@ import { actorOf } from '../actor.ts'
 import { filteredPage } from '../page.ts'
 import { ok } from '../responses.ts'
 import { byKey, defineRoute, type PublicRoute } from '../route.ts'
-import { keys, newKeys } from '../shown-key.ts'
+import { keys, newKeys } from '../shown-resources.ts'
 import { publicRoutes } from './public-routes.ts'
 
 const ListQuery = filteredPage({
