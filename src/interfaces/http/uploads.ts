@@ -6,20 +6,6 @@ import { Failure } from '../../platform/ground/errors.ts'
 
 export type UploadLimits = { perCaller: number; total: number }
 
-export interface Upload {
-  /** Counts received bytes. May refuse this upload, or one of the caller that holds the most. */
-  add(bytes: number): void
-  /** Call it when the body is complete or abandoned. */
-  end(): void
-}
-
-export interface Uploads {
-  /** `refuse` is called at most once, and ends the upload. */
-  start(caller: string, refuse: (failure: Failure) => void): Upload
-  /** The bytes that are held at the moment. */
-  held(): number
-}
-
 type Held = { caller: string; bytes: number; refuse: (failure: Failure) => void }
 
 /** Uploads in progress usually end within seconds. */
@@ -37,7 +23,7 @@ const tooMany = (): Failure =>
     retryAfter,
   })
 
-export const makeUploads = ({ perCaller, total }: UploadLimits): Uploads => {
+export const makeUploads = ({ perCaller, total }: UploadLimits) => {
   const uploadsOf = new Map<string, Set<Held>>()
   const bytesOf = new Map<string, number>()
   let sum = 0
@@ -72,12 +58,14 @@ export const makeUploads = ({ perCaller, total }: UploadLimits): Uploads => {
   }
 
   return {
-    start: (caller, onRefuse) => {
+    /** `onRefuse` is called at most once, and ends the upload. */
+    start: (caller: string, onRefuse: (failure: Failure) => void) => {
       const upload: Held = { caller, bytes: 0, refuse: onRefuse }
       const own = uploadsOf.get(caller) ?? new Set()
       uploadsOf.set(caller, own.add(upload))
       return {
-        add: (bytes) => {
+        /** Counts received bytes. May refuse this upload, or one of the caller that holds the most. */
+        add: (bytes: number): void => {
           if (!uploadsOf.get(caller)?.has(upload)) return
           count(upload, bytes)
           if ((bytesOf.get(caller) ?? 0) > perCaller) refuse(upload, tooManyOfCaller())
@@ -87,9 +75,14 @@ export const makeUploads = ({ perCaller, total }: UploadLimits): Uploads => {
             refuse(first, tooMany())
           }
         },
-        end: () => void remove(upload),
+        /** Call it when the body is complete or abandoned. */
+        end: (): void => void remove(upload),
       }
     },
-    held: () => sum,
+    /** The bytes that are held at the moment. */
+    held: (): number => sum,
   }
 }
+
+export type Uploads = ReturnType<typeof makeUploads>
+export type Upload = ReturnType<Uploads['start']>

@@ -12,7 +12,7 @@ export const makeOpenDoor = (proxies: ProxyTrust): Door => ({
 
 /** The token is the rest of the path. The handler decides how to refuse an invalid one. */
 export const makeLinkDoor = (proxies: ProxyTrust): Door => ({
-  admit: (request) => ({ address: callerAddress(request.raw, proxies) }),
+  ...makeOpenDoor(proxies),
   enter: (_, request, { access }) => ({ ref: (access as LinkAccess).read((request.params as { '*': string })['*']) }),
 })
 

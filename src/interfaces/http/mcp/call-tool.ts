@@ -1,6 +1,6 @@
 /** Calls a tool: one request to the service's own API, which applies every rule, limit and check. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { type Code, envelope, Failure, malformed } from '../../../platform/ground/errors.ts'
+import { envelope, Failure, malformed } from '../../../platform/ground/errors.ts'
 import { isIdempotencyKey } from '../../../platform/idempotency/key.ts'
 import { headerOf } from '../header-of.ts'
 import { pathParameters, queryFields } from './tool-schema.ts'
@@ -81,18 +81,17 @@ export const requestOf = (tool: McpTool, given: Arguments, outer: IncomingHttpHe
   return { method: route.method, url, headers, payload: JSON.stringify(Object.fromEntries(body)) }
 }
 
+export const isJsonObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 const parseObject = (text: string): Record<string, unknown> | undefined => {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined
+    return isJsonObject(value) ? value : undefined
   } catch {
     return undefined
   }
 }
-
-const tooLarge: Code = 'PAYLOAD_TOO_LARGE'
 
 /** The answer of the API as the result of the tool. */
 export const resultOf = ({ status, body }: SelfResponse, requestId: string): ToolResult => {
@@ -101,7 +100,7 @@ export const resultOf = ({ status, body }: SelfResponse, requestId: string): Too
   if (status >= 400) return failed(status, body)
   if (body.length > maxResult) {
     const message = 'The result exceeds 1 MB. Ask for fewer items with a smaller limit, or read it through the API.'
-    return failedWith(new Failure(tooLarge, { message }), requestId)
+    return failedWith(new Failure('PAYLOAD_TOO_LARGE', { message }), requestId)
   }
   return { content: [{ type: 'text', text: body }], structuredContent: answer }
 }

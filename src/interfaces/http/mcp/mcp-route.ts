@@ -16,7 +16,15 @@ import {
   type RouteResponse,
 } from '../route.ts'
 import { withSelfCall } from '../self-call.ts'
-import { failedWith, requestOf, resultOf, type SendToSelf, type ToolResult, withinTime } from './call-tool.ts'
+import {
+  failedWith,
+  isJsonObject,
+  requestOf,
+  resultOf,
+  type SendToSelf,
+  type ToolResult,
+  withinTime,
+} from './call-tool.ts'
 import { isSpoken, versions } from './protocol-versions.ts'
 import { type McpTool, makeMcpTools } from './tools.ts'
 
@@ -39,19 +47,16 @@ const rpcError = (code: number, message: string): RouteResponse => ({
   body: { jsonrpc: '2.0', error: { code, message }, id: null },
 })
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** The tool that a message calls. Undefined for any other message, and for a call that the SDK will refuse. */
 const calledTool = (message: Record<string, unknown>, tools: Map<string, McpTool>): McpTool | undefined => {
-  if (message.method !== 'tools/call' || message.id === undefined || !isObject(message.params)) return undefined
+  if (message.method !== 'tools/call' || message.id === undefined || !isJsonObject(message.params)) return undefined
   const { name, arguments: given = {} } = message.params
-  return typeof name === 'string' && isObject(given) ? tools.get(name) : undefined
+  return typeof name === 'string' && isJsonObject(given) ? tools.get(name) : undefined
 }
 
 /** Long-running tasks are not offered, so a request to make the call one is ignored, as the protocol demands. */
 const withoutTask = (message: Record<string, unknown>): Record<string, unknown> => {
-  if (!isObject(message.params) || !('task' in message.params)) return message
+  if (!isJsonObject(message.params) || !('task' in message.params)) return message
   const { task: _, ...params } = message.params
   return { ...message, params }
 }
@@ -96,12 +101,12 @@ const makeAnswer = (needs: McpNeeds) => {
       return rpcError(-32_000, `Unsupported protocol version. Supported: ${versions.join(', ')}.`)
     }
     const message = await readMessage(call).catch((error: unknown) => error)
-    const tool = isObject(message) && !(message instanceof Error) ? calledTool(message, tools) : undefined
+    const tool = isJsonObject(message) && !(message instanceof Error) ? calledTool(message, tools) : undefined
     // A call of a tool is counted by the API. Every other message is counted here.
     if (!tool) await call.count()
     if (message instanceof Failure) return rpcError(-32_700, message.detail.errors?.[0]?.message ?? message.message)
     if (message instanceof Error) throw message
-    if (!isObject(message)) return rpcError(-32_600, 'Send one JSON-RPC message, not a list of them.')
+    if (!isJsonObject(message)) return rpcError(-32_600, 'Send one JSON-RPC message, not a list of them.')
     // Loaded with the first message, because most processes never serve one.
     const { answerMessage } = await import('./answer-message.ts')
     let headers: Record<string, string> = {}
