@@ -1,7 +1,10 @@
 /** Registers sending domains as identities of Amazon SES, which sign with the domain's own DKIM key. */
 import { createPrivateKey } from 'node:crypto'
-import type { SESv2Client } from '@aws-sdk/client-sesv2'
+import type { SESv2 } from '@aws-sdk/client-sesv2'
 import { assertNotInTransaction } from '../../platform/db/pool.ts'
+import { type AwsConnection, makeSesClients } from '../aws-clients.ts'
+import type { SdkError } from '../aws-faults.ts'
+import { expecting } from '../expected-errors.ts'
 import {
   type DomainIdentities,
   IdentityFault,
@@ -11,7 +14,6 @@ import {
   type NewIdentity,
 } from './domain-identities.ts'
 import { makeSemaphore } from './semaphore.ts'
-import { loadSesSdk, makeSesClients, type SesConnection } from './ses-client.ts'
 import { LostRequestFault } from './ses-http.ts'
 
 /** Calls can be repeated, so the SDK repeats those that were throttled or lost. */
@@ -19,8 +21,6 @@ const maxAttempts = 3
 /** SES allows about one such call per second. */
 const concurrency = 2
 const waitMs = 30_000
-
-type SdkError = Error & { $metadata?: { httpStatusCode?: number } }
 
 const kindOf = (error: SdkError): IdentityFaultKind => {
   const status = error.$metadata?.httpStatusCode
@@ -46,7 +46,8 @@ const asIdentityFault = (error: unknown): IdentityFault => {
   return new IdentityFault(kind, messageFor[kind] ?? (error as Error).message, { cause: error })
 }
 
-const isNamed = (error: unknown, name: string): boolean => (error as Error | undefined)?.name === name
+const isNotFound = (error: unknown): boolean => (error as Error | undefined)?.name === 'NotFoundException'
+const isPresent = (error: unknown): boolean => (error as Error | undefined)?.name === 'AlreadyExistsException'
 
 /** SES takes the key as one line of Base64. PKCS #1 is the form that it has always accepted. */
 const signingAttributes = ({ selector, privateKey }: Pick<NewIdentity, 'selector' | 'privateKey'>) => ({
@@ -54,7 +55,7 @@ const signingAttributes = ({ selector, privateKey }: Pick<NewIdentity, 'selector
   DomainSigningPrivateKey: createPrivateKey(privateKey).export({ type: 'pkcs1', format: 'der' }).toString('base64'),
 })
 
-type Needs = SesConnection & {
+type Needs = AwsConnection & {
   /** The default configuration set of new identities. */
   configurationSet: string | undefined
 }
@@ -64,14 +65,11 @@ export const makeSesIdentities = (needs: Needs): DomainIdentities => {
   const clients = makeSesClients(needs, maxAttempts)
   const turns = makeSemaphore(concurrency, waitMs)
 
-  const call = async <T>(
-    region: string,
-    work: (client: SESv2Client, sdk: Awaited<ReturnType<typeof loadSesSdk>>) => Promise<T>,
-  ): Promise<T> => {
+  const call = async <T>(region: string, work: (client: SESv2) => Promise<T>): Promise<T> => {
     assertNotInTransaction('a call to Amazon SES')
     if (!(await turns.acquire())) throw new IdentityFault('unavailable', messageFor.unavailable as string)
     try {
-      return await work(await clients.clientFor(region), await loadSesSdk())
+      return await work(await clients.clientFor(region))
     } catch (error) {
       throw asIdentityFault(error)
     } finally {
@@ -80,44 +78,29 @@ export const makeSesIdentities = (needs: Needs): DomainIdentities => {
   }
 
   const remove = ({ name, region }: IdentityRef): Promise<void> =>
-    call(region, async (client, { DeleteEmailIdentityCommand }) => {
-      try {
-        await client.send(new DeleteEmailIdentityCommand({ EmailIdentity: name }))
-      } catch (error) {
-        if (!isNamed(error, 'NotFoundException')) throw error
-      }
+    call(region, async (client) => {
+      await expecting(isNotFound, client.deleteEmailIdentity({ EmailIdentity: name }))
     })
 
   const createIdentity = (identity: NewIdentity): Promise<'created' | 'exists'> =>
-    call(identity.region, async (client, { CreateEmailIdentityCommand }) => {
-      try {
-        const created = new CreateEmailIdentityCommand({
-          EmailIdentity: identity.name,
-          DkimSigningAttributes: signingAttributes(identity),
-          ...(configurationSet !== undefined && { ConfigurationSetName: configurationSet }),
-        })
-        await client.send(created)
-        return 'created'
-      } catch (error) {
-        if (isNamed(error, 'AlreadyExistsException')) return 'exists'
-        throw error
-      }
+    call(identity.region, async (client) => {
+      const created = client.createEmailIdentity({
+        EmailIdentity: identity.name,
+        DkimSigningAttributes: signingAttributes(identity),
+        ...(configurationSet !== undefined && { ConfigurationSetName: configurationSet }),
+      })
+      return (await expecting(isPresent, created)) ? 'created' : 'exists'
     })
 
   /** Bounces come back as notifications, so SES must not send them by mail to the return path as well. */
   const configure = ({ name, region, returnHost }: NewIdentity): Promise<void> =>
-    call(region, async (client, sdk) => {
-      const { PutEmailIdentityFeedbackAttributesCommand, PutEmailIdentityMailFromAttributesCommand } = sdk
-      await client.send(
-        new PutEmailIdentityMailFromAttributesCommand({
-          EmailIdentity: name,
-          MailFromDomain: returnHost,
-          BehaviorOnMxFailure: 'USE_DEFAULT_VALUE',
-        }),
-      )
-      await client.send(
-        new PutEmailIdentityFeedbackAttributesCommand({ EmailIdentity: name, EmailForwardingEnabled: false }),
-      )
+    call(region, async (client) => {
+      await client.putEmailIdentityMailFromAttributes({
+        EmailIdentity: name,
+        MailFromDomain: returnHost,
+        BehaviorOnMxFailure: 'USE_DEFAULT_VALUE',
+      })
+      await client.putEmailIdentityFeedbackAttributes({ EmailIdentity: name, EmailForwardingEnabled: false })
     })
 
   return {
@@ -135,26 +118,21 @@ export const makeSesIdentities = (needs: Needs): DomainIdentities => {
     },
 
     read: ({ name, region }) =>
-      call(region, async (client, { GetEmailIdentityCommand }): Promise<IdentityState | undefined> => {
-        try {
-          const { DkimAttributes } = await client.send(new GetEmailIdentityCommand({ EmailIdentity: name }))
-          if (!DkimAttributes?.Status) throw new IdentityFault('empty', messageFor.empty as string)
-          return { dkim: DkimAttributes.Status as IdentityState['dkim'], selectors: DkimAttributes.Tokens ?? [] }
-        } catch (error) {
-          if (isNamed(error, 'NotFoundException')) return undefined
-          throw error
-        }
+      call(region, async (client) => {
+        const found = await expecting(isNotFound, client.getEmailIdentity({ EmailIdentity: name }))
+        if (!found) return undefined
+        const { Status, Tokens = [] } = found.DkimAttributes ?? {}
+        if (!Status) throw new IdentityFault('empty', messageFor.empty as string)
+        return { dkim: Status as IdentityState['dkim'], selectors: Tokens }
       }),
 
     setKey: (identity) =>
-      call(identity.region, async (client, { PutEmailIdentityDkimSigningAttributesCommand }) => {
-        const { name } = identity
-        const command = new PutEmailIdentityDkimSigningAttributesCommand({
-          EmailIdentity: name,
+      call(identity.region, async (client) => {
+        await client.putEmailIdentityDkimSigningAttributes({
+          EmailIdentity: identity.name,
           SigningAttributesOrigin: 'EXTERNAL',
           SigningAttributes: signingAttributes(identity),
         })
-        await client.send(command)
       }),
 
     remove,

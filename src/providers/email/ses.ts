@@ -1,10 +1,10 @@
 /** Sends mail through Amazon SES, in the region of its sending domain. */
 import { createHash } from 'node:crypto'
+import { type AwsConnection, makeSesClients } from '../aws-clients.ts'
 import { makeAwsFault, unconfirmedBy } from '../aws-faults.ts'
 import { HandoverFault } from '../handover.ts'
 import { composeMime, mailEnvelopeOf, wireAddress } from './compose-mime.ts'
 import type { Address, EmailProvider, Mail } from './email-provider.ts'
-import { isAwsRegion, loadSesSdk, makeSesClients, type SesConnection } from './ses-client.ts'
 
 const name = 'ses'
 const title = 'Amazon SES'
@@ -14,11 +14,14 @@ export const sesTags = { org: 'tidings-org', message: 'tidings-message' } as con
 /** Links a feedback notification to its org, because those notifications contain headers but no tags. */
 export const orgHeader = 'X-Service-Org-Id'
 
-type Needs = SesConnection & {
+type Needs = AwsConnection & {
   /** Used for mail whose domain has no region. */
   region: string
   configurationSet: string | undefined
 }
+
+/** Checked because the region becomes part of a host name. */
+const isAwsRegion = (text: string): boolean => /^[a-z]{2}(-[a-z]+){1,3}-\d{1,2}$/.test(text)
 
 /** Replaces characters that SES does not allow in tags. Ids do not contain any today. */
 const tagValue = (text: string): string => text.replace(/[^A-Za-z0-9_.@-]/g, '_').slice(0, 256)
@@ -72,23 +75,20 @@ export const makeSesProvider = (needs: Needs): EmailProvider => {
 
   const handOver = async (mail: Mail): Promise<string> => {
     const client = await clients.clientFor(isAwsRegion(mail.region) ? mail.region : needs.region)
-    const { SendEmailCommand } = await loadSesSdk()
     const set = configurationSetFor(mail)
-    const { MessageId } = await client.send(
-      new SendEmailCommand({
-        Content: { Raw: { Data: await composeMime(mail, { [orgHeader]: mail.orgId }) } },
-        Destination: {
-          ToAddresses: wireAddresses(mail.to),
-          CcAddresses: wireAddresses(mail.cc),
-          BccAddresses: wireAddresses(mail.bcc),
-        },
-        EmailTags: [
-          { Name: sesTags.org, Value: tagValue(mail.orgId) },
-          { Name: sesTags.message, Value: tagValue(mail.messageId) },
-        ],
-        ...(set !== undefined && { ConfigurationSetName: set }),
-      }),
-    )
+    const { MessageId } = await client.sendEmail({
+      Content: { Raw: { Data: await composeMime(mail, { [orgHeader]: mail.orgId }) } },
+      Destination: {
+        ToAddresses: wireAddresses(mail.to),
+        CcAddresses: wireAddresses(mail.cc),
+        BccAddresses: wireAddresses(mail.bcc),
+      },
+      EmailTags: [
+        { Name: sesTags.org, Value: tagValue(mail.orgId) },
+        { Name: sesTags.message, Value: tagValue(mail.messageId) },
+      ],
+      ...(set !== undefined && { ConfigurationSetName: set }),
+    })
     if (!MessageId) throw new HandoverFault('uncertain', name, unconfirmedBy(title))
     return MessageId
   }

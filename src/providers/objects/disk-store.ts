@@ -3,12 +3,15 @@ import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, link, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type ObjectStore, ObjectStoreFault, TooLargeFault } from './object-store.ts'
+import { Readable } from 'node:stream'
+import { expecting } from '../expected-errors.ts'
+import { makeFaultless, type ObjectStore, ObjectStoreFault, TooLargeFault } from './object-store.ts'
 
 /** Starts with a dot, so it is not listed. */
 const unfinishedFolder = '.unfinished'
 
 const codeOf = (error: unknown): string => String((error as NodeJS.ErrnoException).code ?? '')
+const isPresent = (error: unknown): boolean => codeOf(error) === 'EEXIST'
 
 /** Without the path, which is nobody's business but the operator's. */
 export const diskFault = (error: unknown): Error => {
@@ -18,23 +21,7 @@ export const diskFault = (error: unknown): Error => {
   return new ObjectStoreFault(`the folder could not be used (${code || (error as Error).name})`, full)
 }
 
-const faultless = async <T>(work: () => Promise<T>): Promise<T> => {
-  try {
-    return await work()
-  } catch (error) {
-    throw diskFault(error)
-  }
-}
-
-/** Undefined if there is no such file. */
-const orAbsent = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
-  try {
-    return await work()
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined
-    throw diskFault(error)
-  }
-}
+const { faultless, orAbsent } = makeFaultless(diskFault, (error) => codeOf(error) === 'ENOENT')
 
 async function* filesIn(folder: string, before = ''): AsyncGenerator<string> {
   const entries = (await orAbsent(() => readdir(folder, { withFileTypes: true }))) ?? []
@@ -76,14 +63,14 @@ export const makeDiskStore = ({ folder }: { folder: string }): ObjectStore => {
     })
     try {
       await fill(file, content)
-      // Unlike a rename, a link never replaces a file.
       return await faultless(async () => {
-        await link(partial, path)
-        await syncFolder(dirname(path))
-        return true
-      }).catch((error) => {
-        if (error instanceof ObjectStoreFault && error.message.includes('(EEXIST)')) return false
-        throw error
+        // Unlike a rename, a link never replaces a file.
+        const isStored = await expecting(
+          isPresent,
+          link(partial, path).then(() => true),
+        )
+        if (isStored) await syncFolder(dirname(path))
+        return isStored === true
       })
     } finally {
       await file.close().catch(() => undefined)
@@ -95,13 +82,7 @@ export const makeDiskStore = ({ folder }: { folder: string }): ObjectStore => {
 
   return {
     write,
-    put: (name, content) =>
-      write(
-        name,
-        (async function* () {
-          yield content
-        })(),
-      ),
+    put: (name, content) => write(name, Readable.from([content])),
     sizeOf,
     get: async (name, maxBytes) => {
       const size = await sizeOf(name)

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { expecting } from '../expected-errors.ts'
 
 /** The first and the last byte of a part of an object, from 0. */
 export type ByteRange = { from: number; to: number }
@@ -39,5 +40,21 @@ export class ObjectStoreFault extends Error {
   /** Whether the store has no space left. */
   get full(): boolean {
     return this.#full
+  }
+}
+
+/** Runs the work of a store: its errors become faults of the store. */
+export const makeFaultless = (faultOf: (error: unknown) => Error, isAbsent: (error: unknown) => boolean) => {
+  const faultless = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work()
+    } catch (error) {
+      throw faultOf(error)
+    }
+  }
+  return {
+    faultless,
+    /** Undefined if there is no such object. */
+    orAbsent: <T>(work: () => Promise<T>) => faultless(() => expecting(isAbsent, Promise.try(work))),
   }
 }

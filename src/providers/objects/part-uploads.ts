@@ -1,10 +1,9 @@
 /** Uploads of objects whose size is not known beforehand, part by part. */
-import type { CompletedPart, S3Client } from '@aws-sdk/client-s3'
+import type { CompletedPart, S3 } from '@aws-sdk/client-s3'
 import { megabyte } from '../../platform/ground/units.ts'
 
 type Needs = {
-  sdk: () => Promise<typeof import('@aws-sdk/client-s3')>
-  client: () => Promise<S3Client>
+  client: () => Promise<S3>
   bucket: string
   prefix: string
   /** Turns errors of the library into faults of the store. */
@@ -32,34 +31,30 @@ async function* partsOf(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> 
   if (bytes > 0) yield Buffer.concat(chunks)
 }
 
-export const makePartUploads = ({ sdk, client, bucket: Bucket, prefix, faultless, unlessPresent }: Needs) => {
-  const begin = (Key: string): Promise<string> =>
+type Upload = { Bucket: string; Key: string; UploadId: string }
+
+export const makePartUploads = ({ client, bucket: Bucket, prefix, faultless, unlessPresent }: Needs) => {
+  const begin = (Key: string): Promise<Upload> =>
     faultless(async () => {
-      const { CreateMultipartUploadCommand } = await sdk()
-      const { UploadId } = await (await client()).send(new CreateMultipartUploadCommand({ Bucket, Key }))
+      const { UploadId } = await (await client()).createMultipartUpload({ Bucket, Key })
       if (UploadId === undefined) throw new Error('the store began no upload')
-      return UploadId
+      return { Bucket, Key, UploadId }
     })
 
-  const addPart = (Key: string, UploadId: string, PartNumber: number, Body: Buffer): Promise<CompletedPart> =>
+  const addPart = (upload: Upload, PartNumber: number, Body: Buffer): Promise<CompletedPart> =>
     faultless(async () => {
-      const { UploadPartCommand } = await sdk()
-      const sent = await (await client()).send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber, Body }))
-      return { PartNumber, ETag: sent.ETag, ChecksumCRC32: sent.ChecksumCRC32 }
+      const { ETag, ChecksumCRC32 } = await (await client()).uploadPart({ ...upload, PartNumber, Body })
+      return { PartNumber, ETag, ChecksumCRC32 }
     })
 
-  const abort = async (Key: string, UploadId: string): Promise<void> => {
-    const { AbortMultipartUploadCommand } = await sdk()
-    await (await client()).send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId }))
+  const abort = async (upload: Upload): Promise<void> => {
+    await (await client()).abortMultipartUpload(upload)
   }
 
-  const complete = async (Key: string, UploadId: string, Parts: CompletedPart[]): Promise<boolean> => {
-    const { CompleteMultipartUploadCommand } = await sdk()
-    const upload = { Bucket, Key, UploadId, MultipartUpload: { Parts } }
-    return unlessPresent(async () =>
-      (await client()).send(new CompleteMultipartUploadCommand({ ...upload, IfNoneMatch: '*' })),
+  const complete = (upload: Upload, Parts: CompletedPart[]): Promise<boolean> =>
+    unlessPresent(async () =>
+      (await client()).completeMultipartUpload({ ...upload, MultipartUpload: { Parts }, IfNoneMatch: '*' }),
     )
-  }
 
   return {
     /** `putWhole` stores content that fits into one part. */
@@ -68,21 +63,20 @@ export const makePartUploads = ({ sdk, client, bucket: Bucket, prefix, faultless
       content: AsyncIterable<Buffer>,
       putWhole: (content: Buffer) => Promise<boolean>,
     ): Promise<boolean> => {
-      const Key = `${prefix}${name}`
       const parts = partsOf(content)
       const first = await parts.next()
       const whole = first.done ? Buffer.alloc(0) : first.value
       if (whole.length < partSize(1)) return putWhole(whole)
-      const uploadId = await begin(Key)
+      const upload = await begin(`${prefix}${name}`)
       try {
-        const done = [await addPart(Key, uploadId, 1, whole)]
-        for await (const part of parts) done.push(await addPart(Key, uploadId, done.length + 1, part))
-        const stored = await complete(Key, uploadId, done)
-        if (!stored) await abort(Key, uploadId).catch(() => undefined)
+        const done = [await addPart(upload, 1, whole)]
+        for await (const part of parts) done.push(await addPart(upload, done.length + 1, part))
+        const stored = await complete(upload, done)
+        if (!stored) await abort(upload).catch(() => undefined)
         return stored
       } catch (error) {
         // Otherwise the store keeps the parts. If this fails too, `removeUnfinished` removes them.
-        await abort(Key, uploadId).catch(() => undefined)
+        await abort(upload).catch(() => undefined)
         throw error
       } finally {
         await parts.return(undefined)
@@ -91,13 +85,10 @@ export const makePartUploads = ({ sdk, client, bucket: Bucket, prefix, faultless
 
     removeUnfinished: (before: Date): Promise<number> =>
       faultless(async () => {
-        const { ListMultipartUploadsCommand } = await sdk()
         // One page is enough: the next run sees the rest.
-        const { Uploads = [] } = await (await client()).send(
-          new ListMultipartUploadsCommand({ Bucket, Prefix: prefix }),
-        )
+        const { Uploads = [] } = await (await client()).listMultipartUploads({ Bucket, Prefix: prefix })
         const old = Uploads.filter(({ Initiated }) => Initiated !== undefined && Initiated < before)
-        for (const { Key, UploadId } of old) if (Key && UploadId) await abort(Key, UploadId)
+        for (const { Key, UploadId } of old) if (Key && UploadId) await abort({ Bucket, Key, UploadId })
         return old.length
       }),
   }

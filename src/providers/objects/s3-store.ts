@@ -1,12 +1,11 @@
 /** An object store that speaks the API of Amazon S3. Buckets are part of the path, as most other stores require. */
 import type { Readable } from 'node:stream'
-import type { GetObjectCommandOutput, S3Client, S3ClientConfig } from '@aws-sdk/client-s3'
+import type { GetObjectCommandOutput, S3, S3ClientConfig } from '@aws-sdk/client-s3'
 import type { ObjectPlace } from '../../platform/ground/object-url.ts'
-import { type ObjectStore, ObjectStoreFault, TooLargeFault } from './object-store.ts'
+import type { SdkError } from '../aws-faults.ts'
+import { expecting } from '../expected-errors.ts'
+import { makeFaultless, type ObjectStore, ObjectStoreFault, TooLargeFault } from './object-store.ts'
 import { makePartUploads } from './part-uploads.ts'
-
-/** Loaded with the first use, because the SDK is large and most processes never use it. */
-const loadS3Sdk = () => import('@aws-sdk/client-s3')
 
 type Needs = {
   place: ObjectPlace
@@ -20,9 +19,9 @@ type Needs = {
   attempts?: number
 }
 
-type SdkFault = Error & { $metadata?: { httpStatusCode?: number } }
-
-const statusOf = (error: unknown): number | undefined => (error as SdkFault).$metadata?.httpStatusCode
+const statusOf = (error: unknown): number | undefined => (error as SdkError).$metadata?.httpStatusCode
+const isPresent = (error: unknown): boolean => statusOf(error) === 412
+const isAbsent = (error: unknown): boolean => ['NoSuchKey', 'NotFound'].includes((error as Error).name)
 
 const fullNames = new Set(['QuotaExceeded', 'XMinioStorageFull', 'EntityTooLarge'])
 
@@ -34,6 +33,12 @@ const faultOf = (error: unknown): Error => {
   const full = status === 507 || fullNames.has(name)
   return new ObjectStoreFault(`${name}: ${message}${status === undefined ? '' : ` (status ${status})`}`, full)
 }
+
+const { faultless, orAbsent } = makeFaultless(faultOf, isAbsent)
+
+/** Returns false if there is an object of this name. */
+const unlessPresent = (work: () => Promise<unknown>): Promise<boolean> =>
+  faultless(async () => (await expecting(isPresent, work())) !== undefined)
 
 const readBody = async ({ Body }: GetObjectCommandOutput, maxBytes: number): Promise<Buffer> => {
   const chunks: Buffer[] = []
@@ -49,11 +54,12 @@ const readBody = async ({ Body }: GetObjectCommandOutput, maxBytes: number): Pro
 export const makeS3Store = (needs: Needs): ObjectStore => {
   const { place, region, endpoint, credentials, timeouts = { connectMs: 5_000, responseMs: 10_000 }, attempts } = needs
   const { bucket: Bucket, prefix: ownPrefix } = place
-  let opened: S3Client | undefined
+  let opened: S3 | undefined
 
-  const client = async (): Promise<S3Client> => {
-    const { S3Client } = await loadS3Sdk()
-    opened ??= new S3Client({
+  const client = async (): Promise<S3> => {
+    // Loaded with the first use, because the SDK is large and most processes never use it.
+    const { S3 } = await import('@aws-sdk/client-s3')
+    opened ??= new S3({
       region,
       ...(endpoint !== undefined && { endpoint }),
       ...(credentials !== undefined && { credentials }),
@@ -70,71 +76,24 @@ export const makeS3Store = (needs: Needs): ObjectStore => {
   }
 
   async function* list(prefix = ''): AsyncGenerator<string> {
-    const { ListObjectsV2Command } = await loadS3Sdk()
     for (let token: string | undefined; ; ) {
-      const page = await (await client())
-        .send(new ListObjectsV2Command({ Bucket, Prefix: `${ownPrefix}${prefix}`, ContinuationToken: token }))
-        .catch((error) => {
-          throw faultOf(error)
-        })
+      const listed = { Bucket, Prefix: `${ownPrefix}${prefix}`, ContinuationToken: token }
+      const page = await faultless(async () => (await client()).listObjectsV2(listed))
       for (const { Key = '' } of page.Contents ?? []) yield Key.slice(ownPrefix.length)
       token = page.NextContinuationToken
       if (!page.IsTruncated || token === undefined) return
     }
   }
 
-  const faultless = async <T>(work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work()
-    } catch (error) {
-      throw faultOf(error)
-    }
-  }
-
-  /** Undefined if there is no such object. */
-  const orAbsent = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
-    try {
-      return await work()
-    } catch (error) {
-      if ((error as Error).name === 'NoSuchKey' || (error as Error).name === 'NotFound') return undefined
-      throw faultOf(error)
-    }
-  }
-
-  /** Returns false if there is an object of this name. */
-  const unlessPresent = async (work: () => Promise<unknown>): Promise<boolean> => {
-    try {
-      await work()
-      return true
-    } catch (error) {
-      if (statusOf(error) === 412) return false
-      throw faultOf(error)
-    }
-  }
-
   const keyOf = (name: string): string => `${ownPrefix}${name}`
 
-  const put: ObjectStore['put'] = async (name, content) => {
-    const { PutObjectCommand } = await loadS3Sdk()
-    const command = new PutObjectCommand({ Bucket, Key: keyOf(name), Body: content, IfNoneMatch: '*' })
-    return unlessPresent(async () => (await client()).send(command))
-  }
+  const put = (name: string, content: Buffer): Promise<boolean> =>
+    unlessPresent(async () => (await client()).putObject({ Bucket, Key: keyOf(name), Body: content, IfNoneMatch: '*' }))
 
-  const find = async (name: string, range?: string): Promise<GetObjectCommandOutput> => {
-    const { GetObjectCommand } = await loadS3Sdk()
-    return (await client()).send(
-      new GetObjectCommand({ Bucket, Key: keyOf(name), ...(range !== undefined && { Range: range }) }),
-    )
-  }
+  const find = async (name: string, range?: string): Promise<GetObjectCommandOutput> =>
+    (await client()).getObject({ Bucket, Key: keyOf(name), Range: range })
 
-  const uploads = makePartUploads({
-    sdk: loadS3Sdk,
-    client,
-    bucket: Bucket,
-    prefix: ownPrefix,
-    faultless,
-    unlessPresent,
-  })
+  const uploads = makePartUploads({ client, bucket: Bucket, prefix: ownPrefix, faultless, unlessPresent })
 
   return {
     put,
@@ -143,15 +102,10 @@ export const makeS3Store = (needs: Needs): ObjectStore => {
     read: (name, range) =>
       orAbsent(async () => (await find(name, range && `bytes=${range.from}-${range.to}`)).Body as Readable),
     sizeOf: (name) =>
-      orAbsent(async () => {
-        const { HeadObjectCommand } = await loadS3Sdk()
-        const found = await (await client()).send(new HeadObjectCommand({ Bucket, Key: keyOf(name) }))
-        return found.ContentLength ?? 0
-      }),
+      orAbsent(async () => (await (await client()).headObject({ Bucket, Key: keyOf(name) })).ContentLength ?? 0),
     remove: (name) =>
       faultless(async () => {
-        const { DeleteObjectCommand } = await loadS3Sdk()
-        await (await client()).send(new DeleteObjectCommand({ Bucket, Key: keyOf(name) }))
+        await (await client()).deleteObject({ Bucket, Key: keyOf(name) })
       }),
     removeUnfinished: uploads.removeUnfinished,
     list,

@@ -2,7 +2,8 @@
 import Stripe from 'stripe'
 import type { Clock } from '../../platform/ground/clock.ts'
 import type { StripeSettings } from '../../platform/ground/config/config.ts'
-import { type Order, type PaidPlan, type Payer, PaymentFault, type PaymentProvider } from './payment-provider.ts'
+import { expecting } from '../expected-errors.ts'
+import { type Order, type Payer, PaymentFault, type PaymentProvider } from './payment-provider.ts'
 import { makeReadCallback } from './stripe-events.ts'
 
 type Needs = StripeSettings & {
@@ -24,6 +25,10 @@ const openClient = (secretKey: string, apiUrl: string): Stripe => {
   })
 }
 
+/** What was canceled already is unknown. */
+const isUnknown = (error: unknown): boolean =>
+  error instanceof Stripe.errors.StripeInvalidRequestError && error.statusCode === 404
+
 /** The messages of Stripe name ids and fields, but no secrets. */
 const calling = async <T>(what: string, call: () => Promise<T>): Promise<T> => {
   try {
@@ -36,12 +41,6 @@ const calling = async <T>(what: string, call: () => Promise<T>): Promise<T> => {
 const linkOf = (url: string | null): string => {
   if (url === null) throw new PaymentFault('Stripe returned no page')
   return url
-}
-
-const planOfPrices = (prices: StripeSettings['prices']) => {
-  const plans = new Map<string, PaidPlan>()
-  for (const plan of ['payg', 'pro'] as const) for (const price of prices[plan]) plans.set(price, plan)
-  return (price: string): PaidPlan | undefined => plans.get(price)
 }
 
 /** Stripe refuses a quantity of a price that is paid by use. */
@@ -105,7 +104,11 @@ export const makeStripePayments = (needs: Needs): PaymentProvider => {
         const session = await stripe.billingPortal.sessions.create({ customer: customerId, return_url: returnUrl() })
         return { url: linkOf(session.url), customerId }
       }),
-    readCallback: makeReadCallback({ secret, clock, planOf: planOfPrices(prices) }),
+    readCallback: makeReadCallback({
+      secret,
+      clock,
+      planOf: (price) => (['pro', 'payg'] as const).find((plan) => prices[plan].includes(price)),
+    }),
     findCard: (id) =>
       calling('payment method', async () => {
         const { card } = await stripe.paymentMethods.retrieve(id)
@@ -113,12 +116,7 @@ export const makeStripePayments = (needs: Needs): PaymentProvider => {
       }),
     cancel: (id) =>
       calling('cancellation', async () => {
-        try {
-          await stripe.subscriptions.cancel(id)
-        } catch (error) {
-          // It is canceled already.
-          if (!(error instanceof Stripe.errors.StripeInvalidRequestError) || error.statusCode !== 404) throw error
-        }
+        await expecting(isUnknown, stripe.subscriptions.cancel(id))
       }),
   }
 }

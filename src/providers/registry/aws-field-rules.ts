@@ -2,7 +2,7 @@
 import type { FieldCondition, RegistrationFieldDefinition } from '@aws-sdk/client-pinpoint-sms-voice-v2'
 
 /** Values by path. */
-export type GivenValues = ReadonlyMap<string, string>
+type GivenValues = ReadonlyMap<string, string>
 
 const holds = ({ DependsOnFieldPath = '', Operator, Values = [] }: FieldCondition, given: GivenValues): boolean => {
   const value = given.get(DependsOnFieldPath)

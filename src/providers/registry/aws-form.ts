@@ -2,7 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FieldType, RegistrationFieldDefinition } from '@aws-sdk/client-pinpoint-sms-voice-v2'
 import type { Log } from '../../platform/ground/log.ts'
-import type { AwsCalls } from '../aws-messaging.ts'
+import type { AwsCalls } from '../aws-clients.ts'
+import { expecting } from '../expected-errors.ts'
 import { missingFields, optionFor } from './aws-field-rules.ts'
 import { type FieldValue, fieldValuesOf, registrationTypes } from './aws-field-values.ts'
 import { isRefused } from './aws-registry-faults.ts'
@@ -10,13 +11,6 @@ import { type RegistrationEntry, RegistryFault, type Submitted } from './sms-reg
 
 /** Fetches a file that a customer published. Undefined when it cannot be fetched. */
 export type FetchFile = (url: string) => Promise<Uint8Array | undefined>
-
-export interface AwsForm {
-  /** The fields that the form requires and the entry lacks. Null when the form could not be read. */
-  missing(entry: RegistrationEntry): Promise<string[] | null>
-  /** Sends every value, because a new version of a registration starts empty, and submits. */
-  submit(entry: RegistrationEntry, providerId: string): Promise<Submitted>
-}
 
 type Needs = {
   calls: AwsCalls
@@ -30,19 +24,17 @@ const uploadChecks = 10
 
 type Form = { fields: Map<string, RegistrationFieldDefinition>; list: RegistrationFieldDefinition[] }
 
-export const makeAwsForm = ({ calls: { call }, log, fetchFile, wait = pause }: Needs): AwsForm => {
+export const makeAwsForm = ({ calls: { call }, log, fetchFile, wait = pause }: Needs) => {
   const readForm = async (entry: RegistrationEntry): Promise<Form | null> => {
     const list: RegistrationFieldDefinition[] = []
     let next: string | undefined
     try {
       do {
-        const page = await call((client, sdk) =>
-          client.send(
-            new sdk.DescribeRegistrationFieldDefinitionsCommand({
-              RegistrationType: registrationTypes[entry.form],
-              NextToken: next,
-            }),
-          ),
+        const page = await call((client) =>
+          client.describeRegistrationFieldDefinitions({
+            RegistrationType: registrationTypes[entry.form],
+            NextToken: next,
+          }),
         )
         list.push(...(page.RegistrationFieldDefinitions ?? []))
         next = page.NextToken
@@ -59,16 +51,12 @@ export const makeAwsForm = ({ calls: { call }, log, fetchFile, wait = pause }: N
   const upload = async (entry: RegistrationEntry, url: string): Promise<string | undefined> => {
     const body = await fetchFile(url)
     if (!body) return undefined
-    const made = await call((client, sdk) =>
-      client.send(new sdk.CreateRegistrationAttachmentCommand({ AttachmentBody: body })),
-    )
+    const made = await call((client) => client.createRegistrationAttachment({ AttachmentBody: body }))
     const id = made.RegistrationAttachmentId as string
     let status = made.AttachmentStatus
     for (let i = 0; status === 'UPLOAD_IN_PROGRESS' && i < uploadChecks; i++) {
       await wait(500)
-      const read = await call((client, sdk) =>
-        client.send(new sdk.DescribeRegistrationAttachmentsCommand({ RegistrationAttachmentIds: [id] })),
-      )
+      const read = await call((client) => client.describeRegistrationAttachments({ RegistrationAttachmentIds: [id] }))
       status = read.RegistrationAttachments?.[0]?.AttachmentStatus
     }
     if (status === 'UPLOAD_COMPLETE') return id
@@ -78,45 +66,38 @@ export const makeAwsForm = ({ calls: { call }, log, fetchFile, wait = pause }: N
 
   const valueFor = async (
     entry: RegistrationEntry,
-    type: FieldType,
-    value: string,
-    path: string,
-    form: Form | null,
+    { value, as }: FieldValue,
+    definition: RegistrationFieldDefinition | undefined,
   ) => {
-    if (type === 'SELECT') return { SelectChoices: [optionFor(form?.fields.get(path), value)] }
+    const type = definition?.FieldType ?? fieldTypes[as]
+    if (type === 'SELECT') return { SelectChoices: [optionFor(definition, value)] }
     if (type !== 'ATTACHMENT') return { TextValue: value }
     const id = await upload(entry, value)
     return id === undefined ? undefined : { RegistrationAttachmentId: id }
   }
 
+  /** Undefined when the registry refuses it, which is logged with these fields. */
+  const unlessRefused = <T>(work: Promise<T>, fields: Record<string, string>, message: string) =>
+    expecting(isRefused, work, (err) => log.warn({ err, ...fields }, message))
+
   /** Returns the value as it was sent. Undefined when the registry does not take it, which makes the field missing. */
   const put = async (entry: RegistrationEntry, providerId: string, field: FieldValue, form: Form | null) => {
-    const { path, value, as } = field
-    try {
-      const type = form?.fields.get(path)?.FieldType ?? fieldTypes[as]
-      const sent = await valueFor(entry, type, value, path, form)
-      if (!sent) return undefined
-      await call((client, sdk) =>
-        client.send(new sdk.PutRegistrationFieldValueCommand({ RegistrationId: providerId, FieldPath: path, ...sent })),
-      )
-      return sent.SelectChoices?.[0] ?? value
-    } catch (error) {
-      if (!isRefused(error)) throw error
-      log.warn({ err: error, registration_id: entry.id, field: path }, 'registration field refused')
-      return undefined
-    }
+    const { path, value } = field
+    const sent = await valueFor(entry, field, form?.fields.get(path))
+    if (!sent) return undefined
+    await call((client) => client.putRegistrationFieldValue({ RegistrationId: providerId, FieldPath: path, ...sent }))
+    return sent.SelectChoices?.[0] ?? value
   }
 
   /** A campaign is submitted only with its brand. A repeated association is refused, which is fine. */
   const associate = async (entry: RegistrationEntry, providerId: string): Promise<void> => {
     if (entry.form !== '10dlc' || entry.brand.providerId === null) return
     const association = { RegistrationId: providerId, ResourceId: entry.brand.providerId }
-    try {
-      await call((client, sdk) => client.send(new sdk.CreateRegistrationAssociationCommand(association)))
-    } catch (error) {
-      if (!isRefused(error)) throw error
-      log.warn({ err: error, registration_id: entry.id }, 'registration association refused')
-    }
+    await unlessRefused(
+      call((client) => client.createRegistrationAssociation(association)),
+      { registration_id: entry.id },
+      'registration association refused',
+    )
   }
 
   /** Values that the form has no field for are left out. */
@@ -124,30 +105,32 @@ export const makeAwsForm = ({ calls: { call }, log, fetchFile, wait = pause }: N
     fieldValuesOf(entry).filter(({ path }) => form?.fields.has(path) ?? true)
 
   return {
-    missing: async (entry) => {
+    /** The fields that the form requires and the entry lacks. Null when the form could not be read. */
+    missing: async (entry: RegistrationEntry): Promise<string[] | null> => {
       const form = await readForm(entry)
       return form && missingFields(form.list, new Map(valuesIn(form, entry).map(({ path, value }) => [path, value])))
     },
-    submit: async (entry, providerId) => {
+    /** Sends every value, because a new version of a registration starts empty, and submits. */
+    submit: async (entry: RegistrationEntry, providerId: string): Promise<Submitted> => {
       const form = await readForm(entry)
       const given = new Map<string, string>()
       for (const field of valuesIn(form, entry)) {
-        const sent = await put(entry, providerId, field, form)
+        const sent = await unlessRefused(
+          put(entry, providerId, field, form),
+          { registration_id: entry.id, field: field.path },
+          'registration field refused',
+        )
         if (sent !== undefined) given.set(field.path, sent)
       }
       await associate(entry, providerId)
       const missing = form && missingFields(form.list, given)
-      try {
-        const { RegistrationVersionStatus: status = 'SUBMITTED' } = await call((client, sdk) =>
-          client.send(new sdk.SubmitRegistrationVersionCommand({ RegistrationId: providerId })),
-        )
-        return { status, missing }
-      } catch (error) {
-        // The draft stays, and a correction can complete it.
-        if (!isRefused(error)) throw error
-        log.warn({ err: error, registration_id: entry.id }, 'registration submission refused')
-        return { status: 'CREATED', missing }
-      }
+      const submitted = await unlessRefused(
+        call((client) => client.submitRegistrationVersion({ RegistrationId: providerId })),
+        { registration_id: entry.id },
+        'registration submission refused',
+      )
+      // Without a submission the draft stays, and a correction can complete it.
+      return { status: submitted ? (submitted.RegistrationVersionStatus ?? 'SUBMITTED') : 'CREATED', missing }
     },
   }
 }

@@ -1,5 +1,5 @@
 /** What the errors of AWS End User Messaging mean for a registration. */
-import { awsMessaging } from '../aws-messaging.ts'
+import { awsMessaging } from '../aws-clients.ts'
 import { RegistryFault } from './sms-registry.ts'
 
 const refusals: ReadonlySet<string> = new Set([

@@ -1,7 +1,8 @@
 /** Registers senders with AWS End User Messaging. */
 import type { RegistrationInformation } from '@aws-sdk/client-pinpoint-sms-voice-v2'
 import type { Log } from '../../platform/ground/log.ts'
-import { type AwsMessagingNeeds, makeAwsCalls } from '../aws-messaging.ts'
+import { type AwsMessagingNeeds, makeAwsCalls } from '../aws-clients.ts'
+import { expecting } from '../expected-errors.ts'
 import { registrationTypes } from './aws-field-values.ts'
 import { type FetchFile, makeAwsForm } from './aws-form.ts'
 import { isNotFound, isRefused, registryFaultOf } from './aws-registry-faults.ts'
@@ -31,25 +32,14 @@ export const makeAwsRegistry = ({ log, fetchFile, wait, attempts = 3, ...connect
 
   /** Undefined when the registry does not have it. */
   const describe = async (providerId: string): Promise<RegistrationInformation | undefined> => {
-    try {
-      const { Registrations } = await call((client, sdk) =>
-        client.send(new sdk.DescribeRegistrationsCommand({ RegistrationIds: [providerId] })),
-      )
-      return Registrations?.[0]
-    } catch (error) {
-      if (isNotFound(error)) return undefined
-      throw error
-    }
+    const described = call((client) => client.describeRegistrations({ RegistrationIds: [providerId] }))
+    return (await expecting(isNotFound, described))?.Registrations?.[0]
   }
 
   const denialOf = async (providerId: string, version: number | undefined): Promise<string> => {
-    const { RegistrationVersions } = await call((client, sdk) =>
-      client.send(
-        new sdk.DescribeRegistrationVersionsCommand({
-          RegistrationId: providerId,
-          ...(version !== undefined && { VersionNumbers: [version] }),
-        }),
-      ),
+    const VersionNumbers = version === undefined ? undefined : [version]
+    const { RegistrationVersions } = await call((client) =>
+      client.describeRegistrationVersions({ RegistrationId: providerId, VersionNumbers }),
     )
     const { DeniedReasons = [], Feedback } = RegistrationVersions?.[0] ?? {}
     const reasons = DeniedReasons.map(({ ShortDescription, LongDescription }) => LongDescription ?? ShortDescription)
@@ -59,14 +49,10 @@ export const makeAwsRegistry = ({ log, fetchFile, wait, attempts = 3, ...connect
 
   /** Opens a new version, after discarding a draft that an interrupted correction left. */
   const openVersion = async (providerId: string): Promise<void> => {
-    const registration = { RegistrationId: providerId }
-    try {
-      await call((client, sdk) => client.send(new sdk.CreateRegistrationVersionCommand(registration)))
-    } catch (error) {
-      if (!isRefused(error)) throw error
-      await call((client, sdk) => client.send(new sdk.DiscardRegistrationVersionCommand(registration)))
-      await call((client, sdk) => client.send(new sdk.CreateRegistrationVersionCommand(registration)))
-    }
+    const open = () => call((client) => client.createRegistrationVersion({ RegistrationId: providerId }))
+    if (await expecting(isRefused, open())) return
+    await call((client) => client.discardRegistrationVersion({ RegistrationId: providerId }))
+    await open()
   }
 
   const reportOf = async (providerId: string): Promise<RegistryReport> => {
@@ -92,30 +78,21 @@ export const makeAwsRegistry = ({ log, fetchFile, wait, attempts = 3, ...connect
   }
 
   const readNumber = async (providerId: string): Promise<RegistryReport> => {
-    try {
-      const { PhoneNumbers } = await call((client, sdk) =>
-        client.send(new sdk.DescribePhoneNumbersCommand({ PhoneNumberIds: [providerId] })),
-      )
-      const status = PhoneNumbers?.[0]?.Status
-      if (status === undefined || status === 'DELETED' || status === 'DISASSOCIATING') return notThere
-      return { verdict: status === 'ACTIVE' ? 'approved' : 'review', status, reason: null }
-    } catch (error) {
-      if (isNotFound(error)) return notThere
-      throw error
-    }
+    const described = call((client) => client.describePhoneNumbers({ PhoneNumberIds: [providerId] }))
+    const status = (await expecting(isNotFound, described))?.PhoneNumbers?.[0]?.Status
+    if (status === undefined || status === 'DELETED' || status === 'DISASSOCIATING') return notThere
+    return { verdict: status === 'ACTIVE' ? 'approved' : 'review', status, reason: null }
   }
 
   return {
     name: 'aws',
     open: async (entry) => {
-      const { RegistrationId } = await call((client, sdk) =>
-        client.send(
-          new sdk.CreateRegistrationCommand({
-            RegistrationType: registrationTypes[entry.form],
-            ClientToken: entry.id,
-            Tags: [{ Key: 'tidings-id', Value: entry.id }],
-          }),
-        ),
+      const { RegistrationId } = await call((client) =>
+        client.createRegistration({
+          RegistrationType: registrationTypes[entry.form],
+          ClientToken: entry.id,
+          Tags: [{ Key: 'tidings-id', Value: entry.id }],
+        }),
       )
       if (!RegistrationId) throw new RegistryFault('unavailable', 'AWS End User Messaging returned no registration.')
       return RegistrationId
@@ -134,27 +111,23 @@ export const makeAwsRegistry = ({ log, fetchFile, wait, attempts = 3, ...connect
     },
     readRegistration: ({ providerId }) => reportOf(providerId),
     removeRegistration: async ({ id, providerId }) => {
-      try {
-        await call((client, sdk) => client.send(new sdk.DeleteRegistrationCommand({ RegistrationId: providerId })))
-      } catch (error) {
-        if (!isRefused(error)) throw error
+      const removed = call((client) => client.deleteRegistration({ RegistrationId: providerId }))
+      await expecting(isRefused, removed, (err) => {
         // Under review it cannot be deleted. It stays without effect, and the row can still be deleted.
-        if (!isNotFound(error)) log.warn({ err: error, registration_id: id, providerId }, 'registration left behind')
-      }
+        if (!isNotFound(err)) log.warn({ err, registration_id: id, providerId }, 'registration left behind')
+      })
     },
     provision: async ({ id, type, isoCountry, campaign, messageType }) => {
-      const number = await call((client, sdk) =>
-        client.send(
-          new sdk.RequestPhoneNumberCommand({
-            IsoCountryCode: isoCountry,
-            MessageType: messageType === 'promotional' ? 'PROMOTIONAL' : 'TRANSACTIONAL',
-            NumberCapabilities: ['SMS', 'MMS'],
-            NumberType: type === 'tollfree' ? 'TOLL_FREE' : 'TEN_DLC',
-            RegistrationId: campaign.providerId,
-            ClientToken: id,
-            Tags: [{ Key: 'tidings-id', Value: id }],
-          }),
-        ),
+      const number = await call((client) =>
+        client.requestPhoneNumber({
+          IsoCountryCode: isoCountry,
+          MessageType: messageType === 'promotional' ? 'PROMOTIONAL' : 'TRANSACTIONAL',
+          NumberCapabilities: ['SMS', 'MMS'],
+          NumberType: type === 'tollfree' ? 'TOLL_FREE' : 'TEN_DLC',
+          RegistrationId: campaign.providerId,
+          ClientToken: id,
+          Tags: [{ Key: 'tidings-id', Value: id }],
+        }),
       )
       const { PhoneNumberId, PhoneNumber, Status = 'PENDING', NumberCapabilities = ['SMS'] } = number
       if (!PhoneNumberId || !PhoneNumber) {
@@ -165,15 +138,14 @@ export const makeAwsRegistry = ({ log, fetchFile, wait, attempts = 3, ...connect
     },
     bind: async ({ providerId }, campaign) => {
       const association = { RegistrationId: campaign.providerId, ResourceId: providerId }
-      await call((client, sdk) => client.send(new sdk.CreateRegistrationAssociationCommand(association)))
+      await call((client) => client.createRegistrationAssociation(association))
     },
     readNumber: ({ providerId }) => readNumber(providerId),
     release: async ({ providerId }) => {
-      try {
-        await call((client, sdk) => client.send(new sdk.ReleasePhoneNumberCommand({ PhoneNumberId: providerId })))
-      } catch (error) {
-        if (!isNotFound(error)) throw error
-      }
+      await expecting(
+        isNotFound,
+        call((client) => client.releasePhoneNumber({ PhoneNumberId: providerId })),
+      )
     },
     readSenderId: async () => undefined,
     close: calls.close,

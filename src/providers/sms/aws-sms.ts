@@ -1,11 +1,11 @@
 /** Sends text and media messages through AWS End User Messaging. */
 import type { SendTextMessageCommandInput } from '@aws-sdk/client-pinpoint-sms-voice-v2'
+import { type AwsMessagingNeeds, awsMessaging, makeAwsCalls } from '../aws-clients.ts'
 import { makeAwsFault, type SdkError, unconfirmedBy } from '../aws-faults.ts'
-import { type AwsMessagingNeeds, awsMessaging, makeAwsCalls } from '../aws-messaging.ts'
 import { HandoverFault, type HandoverFaultKind } from '../handover.ts'
 import type { Sms, SmsProvider } from './sms-provider.ts'
 
-export const awsName = 'aws'
+const awsName = 'aws'
 
 /** Links an event to its message. The service returns the context of a message with each of its events. */
 export const smsContext = { org: 'tidings-org', message: 'tidings-message' } as const
@@ -63,7 +63,7 @@ export const makeAwsSmsProvider = (needs: Needs): SmsProvider => {
       // The registration of the number classifies a media message. There is no message type.
       const body = sms.body === '' ? {} : { MessageBody: sms.body }
       const media = { ...common, ...body, MediaUrls: [...sms.mediaUrl] }
-      return (await call((client, sdk) => client.send(new sdk.SendMediaMessageCommand(media)))).MessageId
+      return (await call((client) => client.sendMediaMessage(media))).MessageId
     }
     const text: SendTextMessageCommandInput = {
       ...common,
@@ -71,7 +71,7 @@ export const makeAwsSmsProvider = (needs: Needs): SmsProvider => {
       MessageType: sms.messageType === 'promotional' ? 'PROMOTIONAL' : 'TRANSACTIONAL',
       ...countryParametersOf(sms),
     }
-    return (await call((client, sdk) => client.send(new sdk.SendTextMessageCommand(text)))).MessageId
+    return (await call((client) => client.sendTextMessage(text))).MessageId
   }
 
   return {
