@@ -4,25 +4,11 @@ import type { Clock } from '../platform/ground/clock.ts'
 import type { Log } from '../platform/ground/log.ts'
 import { markChanged } from '../platform/ground/request-context.ts'
 import { inSpan, isTracing } from '../platform/ground/tracing.ts'
-import { type Handover, HandoverFault, type HandoverFaultKind } from './handover.ts'
+import { type Handover, HandoverFault, type HandoverFaultKind, type HandoverProvider } from './handover.ts'
 
-export type BreakerState = 'closed' | 'open' | 'half_open'
+type BreakerState = 'closed' | 'open' | 'half_open'
 
 type Message = { messageId: string }
-
-type Provider<M extends Message> = {
-  readonly name: string
-  /** Whether the provider can send this kind of message. Absent: it can send all. */
-  accepts?(message: M): boolean
-  /** Throws only HandoverFault. */
-  send(message: M): Promise<Handover>
-  close(): Promise<void>
-}
-
-export interface FailoverProvider<M extends Message> extends Provider<M> {
-  /** The circuit breaker of each provider, in the order in which they are tried. For metrics. */
-  states(): { name: string; state: BreakerState }[]
-}
 
 const failuresToOpen = 5
 const openForMs = 30_000
@@ -31,7 +17,7 @@ const openForWithoutAlternativeMs = 1_000
 const defaultTimeoutMs = 30_000
 
 type Link<M extends Message> = {
-  provider: Provider<M>
+  provider: HandoverProvider<M>
   failures: number
   /** When the breaker opened. Undefined while it is closed. */
   openedAt: number | undefined
@@ -40,7 +26,7 @@ type Link<M extends Message> = {
 }
 
 /** How an attempt to hand a message to one provider ended. */
-export type HandoverOutcome = 'accepted' | HandoverFaultKind
+type HandoverOutcome = 'accepted' | HandoverFaultKind
 
 /** Called after every attempt, with its duration in seconds. */
 export type MeasureHandover = (attempt: {
@@ -69,7 +55,11 @@ const unconfirmed = (provider: string, cause: unknown): HandoverFault =>
   })
 
 /** After a timeout the message may have been sent, so no other provider may be tried. */
-const sendWithTimeout = <M extends Message>(provider: Provider<M>, message: M, timeoutMs: number): Promise<Handover> =>
+const sendWithTimeout = <M extends Message>(
+  provider: HandoverProvider<M>,
+  message: M,
+  timeoutMs: number,
+): Promise<Handover> =>
   new Promise((resolve, reject) => {
     const onTimeout = () => reject(unconfirmed(provider.name, new Error('provider timed out')))
     const timer = setTimeout(onTimeout, timeoutMs)
@@ -86,10 +76,7 @@ const sendWithTimeout = <M extends Message>(provider: Provider<M>, message: M, t
     )
   })
 
-export const makeFailoverProvider = <M extends Message>(
-  providers: readonly Provider<M>[],
-  needs: Needs,
-): FailoverProvider<M> => {
+export const makeFailoverProvider = <M extends Message>(providers: readonly HandoverProvider<M>[], needs: Needs) => {
   const { channel, clock, log, timeoutMs = defaultTimeoutMs, measure } = needs
   const text = texts[channel]
   const name = providers.map((provider) => provider.name).join(',')
@@ -132,7 +119,7 @@ export const makeFailoverProvider = <M extends Message>(
     else closeBreaker(link)
   }
 
-  const inOwnSpan = (provider: Provider<M>, message: M): Promise<Handover> => {
+  const inOwnSpan = (provider: HandoverProvider<M>, message: M): Promise<Handover> => {
     if (!isTracing()) return sendWithTimeout(provider, message, timeoutMs)
     const fields = {
       'tidings.channel': channel,
@@ -203,9 +190,12 @@ export const makeFailoverProvider = <M extends Message>(
   return {
     name,
     send,
+    /** The circuit breaker of each provider, in the order in which they are tried. For metrics. */
     states: () => links.map((link) => ({ name: link.provider.name, state: stateOf(link) })),
-    close: async () => {
+    close: async (): Promise<void> => {
       await Promise.all(providers.map((provider) => provider.close()))
     },
   }
 }
+
+export type FailoverProvider<M extends Message> = ReturnType<typeof makeFailoverProvider<M>>

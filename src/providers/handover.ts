@@ -14,6 +14,19 @@ export type Report = {
   token?: string
 }
 
+/** Sends the messages of one channel. */
+export interface HandoverProvider<M> {
+  readonly name: string
+  /** Whether the provider can send this kind of message. Absent: it can send all. */
+  accepts?(message: M): boolean
+  /** Throws only HandoverFault. */
+  send(message: M): Promise<Handover>
+  close(): Promise<void>
+}
+
+/** For reports that are no bounce. */
+export const noBounce = { bounceType: null, bounceSubtype: null }
+
 export type Handover = {
   provider: string
   providerMessageId: string

@@ -1,5 +1,5 @@
 /** The interface between the sending pipeline and email providers. */
-import type { Handover } from '../handover.ts'
+import type { HandoverProvider } from '../handover.ts'
 
 export type Address = { address: string; name: string | null }
 
@@ -39,9 +39,18 @@ export type Mail = {
   hasCode?: boolean | undefined
 }
 
-export interface EmailProvider {
-  readonly name: string
-  /** Throws only HandoverFault. */
-  send(mail: Mail): Promise<Handover>
-  close(): Promise<void>
-}
+/** What most mails do not set. */
+export const blankMail = {
+  cc: [],
+  bcc: [],
+  replyTo: [],
+  html: null,
+  text: null,
+  headers: {},
+  attachments: [],
+  returnPath: null,
+  dkim: null,
+  ipPool: null,
+} satisfies Partial<Mail>
+
+export type EmailProvider = HandoverProvider<Mail>

@@ -26,13 +26,10 @@ const makers: Record<Config['emailProviders'][number], (needs: Needs) => EmailPr
 }
 
 export const openEmailProvider = (needs: Needs): FailoverProvider<Mail> => {
-  const { config, clock, log, measure } = needs
   // A provider that is configured twice is opened once: two instances would not share a pool or a circuit breaker.
-  const names = [...new Set(config.emailProviders)]
-  return makeFailoverProvider(
-    names.map((name) => makers[name](needs)),
-    { channel: 'email', clock, log, measure },
-  )
+  const names = [...new Set(needs.config.emailProviders)]
+  const providers = names.map((name) => makers[name](needs))
+  return makeFailoverProvider(providers, { channel: 'email', ...needs })
 }
 
 /** Undefined when no provider has to know the domains that it sends from. Next to the local provider, none has to. */

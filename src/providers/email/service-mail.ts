@@ -1,9 +1,9 @@
 /** Emails from the service itself, sent through the same provider as customers' messages. */
 import { type Clock, systemClock } from '../../platform/ground/clock.ts'
 import { newId } from '../../platform/ground/ids.ts'
-import type { EmailProvider } from './email-provider.ts'
+import { blankMail, type EmailProvider } from './email-provider.ts'
 
-export type ServiceMail = {
+type ServiceMail = {
   /** The org that the mail concerns. Null when it concerns a person without one. */
   orgId: string | null
   to: string
@@ -21,6 +21,7 @@ export const makeSendServiceMail =
   ({ clock, provider, serviceDomain }: Needs): SendServiceMail =>
   async ({ orgId, to, subject, text, html }) => {
     await provider.send({
+      ...blankMail,
       orgId: orgId ?? 'service',
       messageId: newId('message', clock.millis()),
       // Mail programs show this time, so it does not follow a clock that was moved.
@@ -30,14 +31,7 @@ export const makeSendServiceMail =
       text,
       html,
       to: [{ address: to, name: null }],
-      cc: [],
-      bcc: [],
-      replyTo: [],
       headers: { 'auto-submitted': 'auto-generated' },
-      attachments: [],
-      returnPath: null,
-      dkim: null,
       region: 'us-east-1',
-      ipPool: null,
     })
   }

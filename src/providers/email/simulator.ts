@@ -1,18 +1,13 @@
 /** Simulator addresses, which produce a chosen outcome, and simulated sends in test mode. */
 import { newId } from '../../platform/ground/ids.ts'
-import type { Handover, Report } from '../handover.ts'
+import { type Handover, noBounce, type Report } from '../handover.ts'
 import type { Mail } from './email-provider.ts'
 import { recipientsOf } from './stored-mail.ts'
 
 type Outcome = Omit<Report, 'recipients' | 'at'>
 
 const outcomes: Record<string, Outcome> = {
-  delivered: {
-    kind: 'delivered',
-    detail: '250 2.0.0 Delivered by the simulator',
-    bounceType: null,
-    bounceSubtype: null,
-  },
+  delivered: { kind: 'delivered', detail: '250 2.0.0 Delivered by the simulator', ...noBounce },
   bounced: {
     kind: 'hard_bounce',
     detail: '550 5.1.1 No such mailbox (simulated)',
@@ -25,12 +20,7 @@ const outcomes: Record<string, Outcome> = {
     bounceType: 'Transient',
     bounceSubtype: 'MailboxFull',
   },
-  complained: {
-    kind: 'complaint',
-    detail: 'abuse',
-    bounceType: null,
-    bounceSubtype: null,
-  },
+  complained: { kind: 'complaint', detail: 'abuse', ...noBounce },
 }
 
 /**

@@ -14,8 +14,6 @@ export type SmtpError = Error & {
 /** A reply to RCPT TO. */
 export type RecipientError = SmtpError & { recipient?: string }
 
-export type SmtpFault = { kind: HandoverFaultKind; message: string }
-
 /** Replies about the session, not about the message. Another relay may accept the message. */
 const sessionCodes = new Set([503, 530, 534, 535, 538])
 
@@ -36,7 +34,7 @@ const classifyReply = (code: number, text: string): HandoverFaultKind => {
 const messageCommands = new Set(['MAIL FROM', 'RCPT TO', 'DATA'])
 
 /** @param sent Whether the complete message was sent, so that only the relay knows whether it accepted it. */
-export const classifySmtpError = (error: SmtpError, sent: boolean): SmtpFault => {
+export const classifySmtpError = (error: SmtpError, sent: boolean): { kind: HandoverFaultKind; message: string } => {
   const { code, command = '', response, responseCode } = error
   const replied = response !== undefined && responseCode !== undefined
   if (replied && messageCommands.has(command)) return { kind: classifyReply(responseCode, response), message: response }

@@ -1,24 +1,11 @@
 /** Converts a mail to JSON for the outbox and back. The DKIM key is not stored. */
 import { iso } from '../../platform/ground/instant.ts'
 import { nonEmpty } from '../../platform/ground/non-empty.ts'
-import type { Attachment, Mail } from './email-provider.ts'
-
-/** Fields that most mails do not set. */
-type OptionalFields = Pick<Mail, 'cc' | 'bcc' | 'replyTo' | 'html' | 'text' | 'headers' | 'returnPath' | 'ipPool'>
-const defaults: OptionalFields = {
-  cc: [],
-  bcc: [],
-  replyTo: [],
-  html: null,
-  text: null,
-  headers: {},
-  returnPath: null,
-  ipPool: null,
-}
+import { type Attachment, blankMail, type Mail } from './email-provider.ts'
 
 /** Fields that the mail does not set are left out. */
 export type StoredMail = Pick<Mail, 'orgId' | 'messageId' | 'from' | 'to' | 'subject' | 'region'> & {
-  [K in keyof OptionalFields]?: OptionalFields[K] | undefined
+  [K in Exclude<keyof typeof blankMail, 'attachments' | 'dkim'>]?: Mail[K] | undefined
 } & {
   at: string
   /** In base64. */
@@ -52,9 +39,8 @@ export const toStored = (mail: Mail): StoredMail => ({
 })
 
 export const fromStored = ({ recipients: _, at, attachments = [], ...mail }: StoredMail): Mail => ({
-  ...defaults,
+  ...blankMail,
   ...(mail as Omit<Mail, 'at' | 'attachments' | 'dkim'>),
   at: new Date(at),
   attachments: attachments.map(({ content, ...named }) => ({ ...named, content: Buffer.from(content, 'base64') })),
-  dkim: null,
 })

@@ -43,11 +43,8 @@ const makers: Record<Config['smsProviders'][number], (needs: Needs) => SmsProvid
 }
 
 export const openSmsProvider = (needs: Needs): FailoverProvider<Sms> => {
-  const { config, clock, log, measure } = needs
   // A provider that is configured twice is opened once: two instances would not share a bind or a circuit breaker.
-  const names = [...new Set(config.smsProviders)]
-  return makeFailoverProvider(
-    names.map((name) => makers[name](needs)),
-    { channel: 'sms', clock, log, measure },
-  )
+  const names = [...new Set(needs.config.smsProviders)]
+  const providers = names.map((name) => makers[name](needs))
+  return makeFailoverProvider(providers, { channel: 'sms', ...needs })
 }

@@ -1,5 +1,5 @@
 /** The interface between the sending pipeline and SMS providers. */
-import type { Handover } from '../handover.ts'
+import type { HandoverProvider } from '../handover.ts'
 
 /** One text message to one recipient. With media it is an MMS. */
 export type Sms = {
@@ -48,11 +48,4 @@ export type InboundSms = {
 /** Resolves with false when the message was sent to a number that nobody has. */
 export type OnInbound = (message: InboundSms) => Promise<boolean>
 
-export interface SmsProvider {
-  readonly name: string
-  /** Whether the provider can send this kind of message. Absent: it can send all. */
-  accepts?(sms: Sms): boolean
-  /** Throws only HandoverFault. */
-  send(sms: Sms): Promise<Handover>
-  close(): Promise<void>
-}
+export type SmsProvider = HandoverProvider<Sms>

@@ -1,5 +1,5 @@
 /** The status tokens that SMS providers report, and what each means for the message. */
-import type { Report } from '../handover.ts'
+import { noBounce, type Report } from '../handover.ts'
 
 /** `pending` changes nothing. Undefined is a token that is not known. */
 export type TokenMeaning = Extract<Report['kind'], 'delivered' | 'hard_bounce' | 'failed'> | 'pending'
@@ -47,8 +47,7 @@ export const reportOfToken = (token: string, recipient: string, at: Date): Repor
     recipients: [recipient],
     at,
     detail: token.toUpperCase(),
-    bounceType: null,
-    bounceSubtype: null,
+    ...noBounce,
     token,
   }
 }
