@@ -53,12 +53,12 @@ import { type Clock, systemClock } from '../../platform/ground/clock.ts'
 import { megabyte } from '../../platform/ground/units.ts'
 import { readServiceVersion } from '../../platform/ground/version.ts'
 import { writeSetting } from '../../platform/settings/store.ts'
-import { makeSesIntake } from '../../providers/email/ses-notifications.ts'
-import { makeSesReceivedIntake } from '../../providers/email/ses-received.ts'
-import type { SnsIntake, SnsIntakeNeeds } from '../../providers/email/sns-intake.ts'
+import { parseSesNotification } from '../../providers/email/ses-notifications.ts'
+import { parseSesReceived } from '../../providers/email/ses-received.ts'
+import { makeSnsIntake, type ParseSns } from '../../providers/email/sns-intake.ts'
 import { makeReadOutbox } from '../../providers/outbox/read.ts'
-import { makeSmsEventIntake } from '../../providers/sms/aws-events.ts'
-import { makeSmsInboundIntake } from '../../providers/sms/aws-inbound.ts'
+import { makeParseSmsEvent } from '../../providers/sms/aws-events.ts'
+import { parseAwsInbound } from '../../providers/sms/aws-inbound.ts'
 import { feedbackHosts } from '../../senders/domains/records.ts'
 import { makeSimulateDomain } from '../../senders/domains/simulate-domain.ts'
 import { findReturnHost } from '../../senders/domains/store/sender-rows.ts'
@@ -218,12 +218,12 @@ const registerProviders = (app: FastifyInstance, needs: Needs, { readBody, parse
   const { sesSnsTopics, smsSnsTopics } = config
   // Certificates are valid in real time.
   const sns = { clock: systemClock, log, ...needs.replacements.sns }
-  const overSns = <T>(topics: readonly string[], make: (needs: SnsIntakeNeeds) => SnsIntake<T>) =>
-    topics.length > 0 ? make({ topics, ...sns }) : undefined
-  const ses = overSns(sesSnsTopics, makeSesIntake)
-  const received = overSns(sesSnsTopics, makeSesReceivedIntake)
-  const events = overSns(smsSnsTopics, makeSmsEventIntake)
-  const sms = overSns(smsSnsTopics, makeSmsInboundIntake)
+  const overSns = <T>(topics: readonly string[], parse: ParseSns<T>) =>
+    topics.length > 0 ? makeSnsIntake({ topics, ...sns }, parse) : undefined
+  const ses = overSns(sesSnsTopics, parseSesNotification)
+  const received = overSns(sesSnsTopics, parseSesReceived)
+  const events = overSns(smsSnsTopics, makeParseSmsEvent(log))
+  const sms = overSns(smsSnsTopics, parseAwsInbound)
   const intake = { limiter, clock, log, proxies: config, readBody }
   registerIntakes(
     app,

@@ -3,7 +3,7 @@ import type { hashPassword } from '../../customers/accounts/passwords.ts'
 import type { VerifiedFor } from '../../people/scim/directory-accounts.ts'
 import type { EndMemberWork } from '../../people/team/manage-team.ts'
 import type { GuardedAgent } from '../../platform/outgoing/guarded.ts'
-import type { makeSesIntake } from '../../providers/email/ses-notifications.ts'
+import type { SnsIntakeNeeds } from '../../providers/email/sns-intake.ts'
 import type { ObjectStore } from '../../providers/objects/object-store.ts'
 import type { SmsRegistries } from '../../providers/registry/open-sms-registry.ts'
 import type { SmsProvider } from '../../providers/sms/sms-provider.ts'
@@ -18,7 +18,7 @@ export type Replacements = {
   /** Hashes new passwords. Tests use a cheaper hash, because the real one is slow on purpose. */
   hashPassword?: typeof hashPassword
   /** Fetches the certificates of Amazon SNS and confirms its subscriptions. */
-  sns?: Pick<Parameters<typeof makeSesIntake>[0], 'fetchCertificate' | 'confirm'>
+  sns?: Pick<SnsIntakeNeeds, 'fetchCertificate' | 'confirm'>
   /** Sends live text messages. */
   smsProvider?: SmsProvider
   /** Makes outgoing HTTP requests. */

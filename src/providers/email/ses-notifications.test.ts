@@ -5,8 +5,9 @@ import { movableClock } from '../../platform/ground/clock.ts'
 import { newId } from '../../platform/ground/ids.ts'
 import { silentLog } from '../../platform/ground/log.ts'
 import { SignatureFault } from '../bad-signature.ts'
-import { makeSesIntake } from './ses-notifications.ts'
+import { parseSesNotification } from './ses-notifications.ts'
 import { snsAddress } from './sns.ts'
+import { makeSnsIntake, type SnsIntakeNeeds } from './sns-intake.ts'
 
 const topic = 'arn:aws:sns:eu-west-1:123456789012:ses-events'
 const certificateUrl = 'https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-abc.pem'
@@ -52,23 +53,26 @@ const confirmation = (changes: Fields = {}): Fields => ({
   ...changes,
 })
 
-const intakeWith = (changes: Partial<Parameters<typeof makeSesIntake>[0]> = {}) => {
+const intakeWith = (changes: Partial<SnsIntakeNeeds> = {}) => {
   const fetched: string[] = []
   const confirmed: string[] = []
-  const intake = makeSesIntake({
-    topics: [topic],
-    clock: movableClock(),
-    log: silentLog(),
-    fetchCertificate: async (url) => {
-      fetched.push(url)
-      return signer.certificate
+  const intake = makeSnsIntake(
+    {
+      topics: [topic],
+      clock: movableClock(),
+      log: silentLog(),
+      fetchCertificate: async (url) => {
+        fetched.push(url)
+        return signer.certificate
+      },
+      confirm: async (url) => {
+        confirmed.push(url)
+        return ''
+      },
+      ...changes,
     },
-    confirm: async (url) => {
-      confirmed.push(url)
-      return ''
-    },
-    ...changes,
-  })
+    parseSesNotification,
+  )
   return { take: (fields: unknown) => intake.take(JSON.parse(JSON.stringify(fields))), intake, fetched, confirmed }
 }
 

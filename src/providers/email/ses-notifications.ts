@@ -1,17 +1,8 @@
 /** Parses notifications of Amazon SES that arrive through SNS, in both SES formats. */
 import { z } from 'zod'
-import { isId, isSentId } from '../../platform/ground/ids.ts'
-import type { Report } from '../handover.ts'
+import { noBounce, type Report } from '../handover.ts'
 import { orgHeader, sesTags } from './ses.ts'
-import { firstTime, makeSnsIntake, parseShape, type SnsIntake, type SnsIntakeNeeds } from './sns-intake.ts'
-
-export type SesNotification = {
-  /** The same for every delivery of one notification. */
-  notificationId: string
-  orgId: string
-  messageId: string
-  report: Report
-}
+import { firstTime, parseShape, type SentNotification, sentIds } from './sns-intake.ts'
 
 const SesRecipient = z.object({ emailAddress: z.string(), diagnosticCode: z.string().optional() })
 
@@ -59,8 +50,6 @@ type SesEvent = z.output<typeof SesEvent>
 const bareAddress = (address: string): string => /<([^<>]+)>\s*$/.exec(address)?.[1] ?? address.trim()
 
 type UndatedReport = Omit<Report, 'at'> & { timestamp: string | undefined }
-
-const noBounce = { bounceType: null, bounceSubtype: null }
 
 const ofDelivery = ({ delivery, mail }: SesEvent): UndatedReport | undefined =>
   delivery && {
@@ -123,16 +112,16 @@ const headerOf = ({ mail }: SesEvent, name: string): string | undefined =>
   mail.headers?.find((header) => header.name.toLowerCase() === name.toLowerCase())?.value
 
 /** Event publishing includes the tags of the mail, feedback notifications include its headers. */
-const messageOf = (event: SesEvent): { orgId: string; messageId: string } | undefined => {
+const messageOf = (event: SesEvent) => {
   const { tags } = event.mail
-  const orgId = tags?.[sesTags.org]?.[0] ?? headerOf(event, orgHeader)
-  const messageId = tags?.[sesTags.message]?.[0] ?? headerOf(event, 'X-Service-Message-Id')
-  if (orgId === undefined || messageId === undefined) return undefined
-  return isId('org', orgId) && isSentId(messageId) ? { orgId, messageId } : undefined
+  return sentIds(
+    tags?.[sesTags.org]?.[0] ?? headerOf(event, orgHeader),
+    tags?.[sesTags.message]?.[0] ?? headerOf(event, 'X-Service-Message-Id'),
+  )
 }
 
 /** Ignores mail that this service did not send, events that change nothing, and unknown formats. */
-export const parseSesNotification = parseShape(SesEvent, (event, message): SesNotification | 'ignored' => {
+export const parseSesNotification = parseShape(SesEvent, (event, message): SentNotification | 'ignored' => {
   const undated = reportReaders.get(event.eventType ?? event.notificationType ?? '')?.(event)
   const ids = messageOf(event)
   if (!undated || !ids || undated.recipients.length === 0) return 'ignored'
@@ -147,7 +136,3 @@ export const parseSesNotification = parseShape(SesEvent, (event, message): SesNo
     },
   }
 })
-
-export type SesIntake = SnsIntake<SesNotification>
-
-export const makeSesIntake = (needs: SnsIntakeNeeds): SesIntake => makeSnsIntake(needs, parseSesNotification)

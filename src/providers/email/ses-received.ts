@@ -1,6 +1,6 @@
 /** Parses the notifications of Amazon SES about received email, which arrive through SNS. */
 import { z } from 'zod'
-import { firstTime, makeSnsIntake, parseShape, type SnsIntake, type SnsIntakeNeeds } from './sns-intake.ts'
+import { firstTime, parseShape } from './sns-intake.ts'
 
 export type SesReceived = {
   recipients: string[]
@@ -38,7 +38,7 @@ const ReceivedNotification = z.object({
   content: z.string().nullish(),
 })
 
-const parse = parseShape(ReceivedNotification, ({ mail, receipt, content }, message): SesReceived => {
+export const parseSesReceived = parseShape(ReceivedNotification, ({ mail, receipt, content }, message): SesReceived => {
   const { from = [], to = [], cc = [], subject = null, messageId = null } = mail.commonHeaders
   return {
     recipients: receipt.recipients,
@@ -50,7 +50,3 @@ const parse = parseShape(ReceivedNotification, ({ mail, receipt, content }, mess
     at: firstTime(receipt.timestamp, message.Timestamp),
   }
 })
-
-export type SesReceivedIntake = SnsIntake<SesReceived>
-
-export const makeSesReceivedIntake = (needs: SnsIntakeNeeds): SesReceivedIntake => makeSnsIntake(needs, parse)

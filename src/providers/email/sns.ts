@@ -36,7 +36,7 @@ const signedFields = {
   UnsubscribeConfirmation: ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
 } as const
 
-export const canonicalText = (message: SnsMessage): string => {
+const canonicalText = (message: SnsMessage): string => {
   const fields = message as Record<string, unknown>
   return signedFields[message.Type]
     .filter((name) => fields[name] !== undefined && fields[name] !== null)

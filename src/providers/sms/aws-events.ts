@@ -1,21 +1,9 @@
 /** Parses the events of AWS End User Messaging about sent messages, which arrive through SNS. */
 import { z } from 'zod'
-import { isId, isSentId } from '../../platform/ground/ids.ts'
 import type { Log } from '../../platform/ground/log.ts'
-import { firstTime, makeSnsIntake, parseShape, type SnsIntake, type SnsIntakeNeeds } from '../email/sns-intake.ts'
-import type { Report } from '../handover.ts'
+import { firstTime, parseShape, type SentNotification, sentIds } from '../email/sns-intake.ts'
 import { smsContext } from './aws-sms.ts'
 import { loggedToken, meaningOfToken, reportOfToken } from './status-tokens.ts'
-
-export type SmsNotification = {
-  /** The same for every delivery of one notification. */
-  notificationId: string
-  orgId: string
-  messageId: string
-  report: Report
-}
-
-export type SmsEventIntake = SnsIntake<SmsNotification>
 
 const token = z.string().max(1_000)
 
@@ -31,20 +19,13 @@ const SmsEvent = z.object({
 
 type SmsEvent = z.output<typeof SmsEvent>
 
-/** The message that the event is about. Undefined for messages that this service did not send. */
-const messageOf = ({ context }: SmsEvent): { orgId: string; messageId: string } | undefined => {
-  const [orgId, messageId] = [context?.[smsContext.org], context?.[smsContext.message]]
-  if (typeof orgId !== 'string' || typeof messageId !== 'string') return undefined
-  return isId('org', orgId) && isSentId(messageId) ? { orgId, messageId } : undefined
-}
-
 /** The type of the event is more precise than the status of the message, which has no kind. */
 const tokenOf = ({ eventType, messageStatus }: SmsEvent): string | undefined =>
   [eventType, messageStatus].find((text) => text !== undefined && meaningOfToken(text) !== undefined)
 
-const makeParse = (log: Log) =>
-  parseShape(SmsEvent, (event, message): SmsNotification | 'ignored' => {
-    const ids = messageOf(event)
+export const makeParseSmsEvent = (log: Log) =>
+  parseShape(SmsEvent, (event, message): SentNotification | 'ignored' => {
+    const ids = sentIds(event.context?.[smsContext.org], event.context?.[smsContext.message])
     if (!ids) return 'ignored'
     const known = tokenOf(event)
     if (known === undefined) {
@@ -61,5 +42,3 @@ const makeParse = (log: Log) =>
     )
     return report ? { notificationId: message.MessageId, ...ids, report } : 'ignored'
   })
-
-export const makeSmsEventIntake = (needs: SnsIntakeNeeds): SmsEventIntake => makeSnsIntake(needs, makeParse(needs.log))

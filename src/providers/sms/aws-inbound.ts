@@ -1,6 +1,6 @@
 /** Parses the messages from phones that AWS End User Messaging publishes to SNS. */
 import { z } from 'zod'
-import { firstTime, makeSnsIntake, parseShape, type SnsIntake, type SnsIntakeNeeds } from '../email/sns-intake.ts'
+import { firstTime, parseShape } from '../email/sns-intake.ts'
 import type { InboundSms } from './sms-provider.ts'
 
 const number = z.string().min(1).max(100)
@@ -12,7 +12,7 @@ const TwoWaySms = z.object({
   inboundMessageId: z.string().min(1).max(200).optional(),
 })
 
-const parse = parseShape(
+export const parseAwsInbound = parseShape(
   TwoWaySms,
   (payload, message): InboundSms => ({
     provider: 'aws',
@@ -25,7 +25,3 @@ const parse = parseShape(
     at: firstTime(message.Timestamp),
   }),
 )
-
-export type SmsInboundIntake = SnsIntake<InboundSms>
-
-export const makeSmsInboundIntake = (needs: SnsIntakeNeeds): SmsInboundIntake => makeSnsIntake(needs, parse)

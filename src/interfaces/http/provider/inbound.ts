@@ -1,7 +1,8 @@
 /** Receives text messages and emails from providers. */
 import { Failure } from '../../../platform/ground/errors.ts'
-import type { SesReceived, SesReceivedIntake } from '../../../providers/email/ses-received.ts'
-import type { SmsInboundIntake } from '../../../providers/sms/aws-inbound.ts'
+import type { SesReceived } from '../../../providers/email/ses-received.ts'
+import type { SnsIntake } from '../../../providers/email/sns-intake.ts'
+import type { InboundSms } from '../../../providers/sms/sms-provider.ts'
 import type { TakeEmail } from '../../../sending/inbound/take-email.ts'
 import type { TakeSms } from '../../../sending/inbound/take-sms.ts'
 import type { MailParser } from '../../submission/mail-parser.ts'
@@ -11,7 +12,7 @@ import type { Intake } from './intake.ts'
 
 type SmsNeeds = {
   /** Undefined when no topic is configured. */
-  sms: SmsInboundIntake | undefined
+  sms: SnsIntake<InboundSms> | undefined
   takeSms: TakeSms
 }
 
@@ -30,7 +31,7 @@ export const inboundSmsIntake = ({ sms, takeSms }: SmsNeeds): Intake => ({
 
 type EmailNeeds = {
   /** Undefined when no topic is configured. */
-  ses: SesReceivedIntake | undefined
+  ses: SnsIntake<SesReceived> | undefined
   parser: MailParser
   takeEmail: TakeEmail
 }

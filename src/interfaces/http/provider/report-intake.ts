@@ -1,11 +1,10 @@
 /** Receives what became of sent messages from the providers of email and text messages. */
-import type { SesIntake } from '../../../providers/email/ses-notifications.ts'
-import type { SmsEventIntake } from '../../../providers/sms/aws-events.ts'
+import type { SentNotification, SnsIntake } from '../../../providers/email/sns-intake.ts'
 import type { Outcomes } from '../../../sending/messages/outcomes.ts'
 import type { Intake } from './intake.ts'
 
 /** `reports` is undefined when no topic is configured. */
-type Needs = { provider: 'ses' | 'aws'; reports: SesIntake | SmsEventIntake | undefined; outcomes: Outcomes }
+type Needs = { provider: 'ses' | 'aws'; reports: SnsIntake<SentNotification> | undefined; outcomes: Outcomes }
 
 export const reportIntake = (name: 'email' | 'sms', { provider, reports, outcomes }: Needs): Intake => ({
   name,
