@@ -3,8 +3,8 @@ import { expect, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/platform/ground/clock.ts'
 import { silentLog } from '../../src/platform/ground/log.ts'
 import type { SmppReceipt } from '../../src/providers/sms/smpp/deliver-sm.ts'
-import type { SubmittedPart } from '../../src/providers/sms/smpp/receipts.ts'
 import { makeSmppProvider } from '../../src/providers/sms/smpp/smpp-provider.ts'
+import type { SubmittedPart } from '../../src/providers/sms/smpp/store.ts'
 import { openSmsc, type Smsc } from '../servers/smsc.ts'
 
 /** The machine that runs the tests may be busy. */

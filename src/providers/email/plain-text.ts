@@ -3,25 +3,7 @@
 /** More parts are joined, so that a text of single characters does not need a list of millions. */
 const maxParts = 4_096
 
-export interface PlainText {
-  /** Adds text whose white space is not significant. */
-  words(text: string): void
-  /** Adds text whose white space is significant. */
-  lines(text: string): void
-  /** Adds a label before the next words, such as the number of a list item. */
-  label(text: string): void
-  /** What follows starts on a new line: 1, or 2 for one with an empty line before it. */
-  startLine(breaks: 1 | 2): void
-  /** Ends the line. A second break in a row leaves an empty line, and further ones are ignored. */
-  breakLine(): void
-  /** Starts to remember what is added, up to some more characters than `maxLength`. */
-  remember(maxLength: number): void
-  /** What was added since then. */
-  remembered(): string
-  join(): string
-}
-
-export const makePlainText = (): PlainText => {
+export const makePlainText = () => {
   const joined: string[] = []
   let parts: string[] = []
   let length = 0
@@ -65,26 +47,35 @@ export const makePlainText = (): PlainText => {
   }
 
   return {
+    /** Adds text whose white space is not significant. */
     words,
-    lines: (text) => {
+    /** Adds text whose white space is significant. */
+    lines: (text: string): void => {
       for (const [i, line] of text.split(/\r\n|\r|\n/).entries()) {
         if (i > 0) breakLine()
         if (line.trim() !== '') write(line.trimEnd())
         space = /\s$/.test(line)
       }
     },
-    label: (text) => {
+    /** Adds a label before the next words, such as the number of a list item. */
+    label: (text: string): void => {
       label = text
     },
-    startLine: (count) => {
+    /** What follows starts on a new line: 1, or 2 for one with an empty line before it. */
+    startLine: (count: 1 | 2): void => {
       breaks = Math.max(breaks, count)
     },
+    /** Ends the line. A second break in a row leaves an empty line, and further ones are ignored. */
     breakLine,
-    remember: (maxLength) => {
+    /** Starts to remember what is added, up to some more characters than `maxLength`. */
+    remember: (maxLength: number): void => {
       remembered = ''
       maxRemembered = maxLength
     },
-    remembered: () => remembered.trim(),
-    join: () => joined.join('') + parts.join(''),
+    /** What was added since then. */
+    remembered: (): string => remembered.trim(),
+    join: (): string => joined.join('') + parts.join(''),
   }
 }
+
+export type PlainText = ReturnType<typeof makePlainText>

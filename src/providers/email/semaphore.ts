@@ -1,16 +1,11 @@
 /** Limits concurrency. Callers wait in order, and only for a limited time. */
-export interface Semaphore {
-  /** Resolves with false when the wait times out. After true, the caller must call `release`. */
-  acquire(): Promise<boolean>
-  release(): void
-}
-
-export const makeSemaphore = (permits: number, waitMs: number): Semaphore => {
+export const makeSemaphore = (permits: number, waitMs: number) => {
   let available = permits
   const waiters = new Set<() => void>()
   return {
+    /** Resolves with false when the wait times out. After true, the caller must call `release`. */
     acquire: () =>
-      new Promise((resolve) => {
+      new Promise<boolean>((resolve) => {
         if (available > 0) {
           available--
           resolve(true)
@@ -26,7 +21,7 @@ export const makeSemaphore = (permits: number, waitMs: number): Semaphore => {
         }, waitMs)
         waiters.add(grant)
       }),
-    release: () => {
+    release: (): void => {
       const [next] = waiters
       if (next) {
         waiters.delete(next)

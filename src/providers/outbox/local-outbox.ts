@@ -28,20 +28,6 @@ export const idsOf = ({ messageId: id, hasCode }: { messageId: string; hasCode?:
 
 type SerializedEntry = Omit<NewOutboxEntry, 'mail'> & { mail: string }
 
-export interface Outbox {
-  /**
-   * Waits only while too many entries are unwritten. An entry that cannot be written is logged. The entry of a one-time
-   * code, which has a `verificationId`, stays in the memory of this process: the code must never be stored.
-   */
-  add(entry: NewOutboxEntry): MaybePromise<void>
-  /** The entries of the newest one-time codes, oldest first. */
-  codes(): readonly NewOutboxEntry[]
-  /** Resolves when every entry that was added before is written. */
-  flushed(): Promise<void>
-  /** Also waits for the trim. */
-  drained(): Promise<void>
-}
-
 const maxEntries = 10_000
 const maxCodes = 1_000
 const trimEvery = 2_000
@@ -72,18 +58,15 @@ const isLarge = ({ mail }: NewOutboxEntry): boolean => {
 
 type Needs = { db: Db; log: Log }
 
-export const makeOutbox = ({ db, log }: Needs): Outbox => {
+export const makeOutbox = ({ db, log }: Needs) => {
   const codes = new Set<NewOutboxEntry>()
   let sinceTrim = 0
-  let trimming: Promise<void> | undefined
+  let trimming: Promise<unknown> | undefined
 
   const trim = (): void => {
     trimming ??= db
       .change(trimOutbox, { keep: maxEntries })
-      .then(
-        () => undefined,
-        (err) => log.warn({ err }, 'outbox trim failed'),
-      )
+      .catch((err) => log.warn({ err }, 'outbox trim failed'))
       .finally(() => {
         trimming = undefined
       })
@@ -95,12 +78,12 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
     run: async (items) => {
       const column = (field: (entry: SerializedEntry) => string | null) => items.map(field).join(separator)
       await db.change(insertOutboxEntries, {
-        ids: column((entry) => entry.id),
-        channels: column((entry) => entry.channel),
-        messageIds: column((entry) => entry.messageId),
-        verificationIds: column((entry) => entry.verificationId),
+        id: column((entry) => entry.id),
+        channel: column((entry) => entry.channel),
+        messageId: column((entry) => entry.messageId),
+        verificationId: column((entry) => entry.verificationId),
         at: column((entry) => iso(entry.at)),
-        mails: column((entry) => entry.mail),
+        mail: column((entry) => entry.mail),
       })
       sinceTrim += items.length
       if (sinceTrim >= trimEvery) {
@@ -159,6 +142,7 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
     collect(entry)
   }
 
+  /** Resolves when every entry that was added before is written. */
   const flushed = async (): Promise<void> => {
     flush()
     await Promise.all(writing)
@@ -173,15 +157,23 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
   }
 
   return {
-    add: (entry) => {
+    /**
+     * Waits only while too many entries are unwritten. An entry that cannot be written is logged. The entry of a one-time
+     * code, which has a `verificationId`, stays in the memory of this process: the code must never be stored.
+     */
+    add: (entry: NewOutboxEntry): MaybePromise<void> => {
       if (entry.verificationId !== null) return keepInMemory(entry)
       return isFull() || isLarge(entry) ? collectWithSpace(entry) : collect(entry)
     },
-    codes: () => [...codes],
+    /** The entries of the newest one-time codes, oldest first. */
+    codes: (): readonly NewOutboxEntry[] => [...codes],
     flushed,
-    drained: async () => {
+    /** Also waits for the trim. */
+    drained: async (): Promise<void> => {
       await flushed()
       await trimming
     },
   }
 }
+
+export type Outbox = ReturnType<typeof makeOutbox>

@@ -1,14 +1,16 @@
+import { columns, json, oneOf, type RowOf, text, time } from '../../platform/db/columns.ts'
 import { statement } from '../../platform/db/statement.ts'
 import type { Channel } from '../../platform/ground/channel.ts'
 
-export type OutboxRow = {
-  id: string
-  channel: Channel
-  message_id: string | null
-  verification_id: string | null
-  mail: Record<string, unknown>
-  at: Date
-}
+const outboxColumns = columns({
+  id: text,
+  channel: oneOf<Channel>(),
+  message_id: text.orNull,
+  verification_id: text.orNull,
+  at: time,
+  mail: json<Record<string, unknown>>(),
+})
+export type OutboxRow = RowOf<typeof outboxColumns>
 
 /**
  * Rows are passed column by column, each column as one text with this separator between its values and an empty text
@@ -23,26 +25,21 @@ const column = (param: string) => `string_to_array(${param}, e'\\x1e', '')`
  * but those messages were never delivered to anyone.
  */
 export const insertOutboxEntries = statement<{
-  ids: string
-  channels: string
-  messageIds: string
-  verificationIds: string
+  id: string
+  channel: string
+  messageId: string
+  verificationId: string
   at: string
-  mails: string
+  mail: string
 }>(
   'outbox.insert',
   `with async_commit as materialized (select set_config('synchronous_commit', 'off', true))
-   insert into local_outbox (id, channel, message_id, verification_id, at, mail)
+   insert into local_outbox (${outboxColumns})
    select entry.id, entry.channel, entry.message_id, entry.verification_id, entry.at::timestamptz, entry.mail
    from async_commit,
      unnest(
-       ${column(':ids')},
-       ${column(':channels')},
-       ${column(':messageIds')},
-       ${column(':verificationIds')},
-       ${column(':at')},
-       ${column(':mails')}
-     ) as entry (id, channel, message_id, verification_id, at, mail)`,
+       ${[':id', ':channel', ':messageId', ':verificationId', ':at', ':mail'].map(column).join(', ')}
+     ) as entry (${outboxColumns})`,
 )
 
 /** Deletes all but the newest entries. Ids sort by time. */
@@ -83,11 +80,11 @@ export const listOutbox = statement<
   'outbox.list',
   `select id, channel, message_id, verification_id, mail::json as mail, at
    from (
-     select id, channel, message_id, verification_id, mail, at,
+     select ${outboxColumns},
        sum(octet_length(mail)) over (order by id desc) - octet_length(mail) as bytes_before,
        sum(octet_length(mail)) over (order by id desc) as bytes
      from (
-       select id, channel, message_id, verification_id, mail, at
+       select ${outboxColumns}
        from local_outbox
        where (:channel::text is null or channel = :channel)
          and (:id::text is null or id = :id) and (:messageId::text is null or message_id = :messageId)

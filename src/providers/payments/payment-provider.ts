@@ -57,8 +57,5 @@ export interface PaymentProvider {
 
 /** The provider refused a call or did not answer. The reason is for the log. */
 export class PaymentFault extends Error {
-  constructor(reason: string, options?: { cause?: unknown }) {
-    super(reason, options)
-    this.name = 'PaymentFault'
-  }
+  override name = 'PaymentFault'
 }

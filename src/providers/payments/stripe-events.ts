@@ -2,11 +2,16 @@
 import type Stripe from 'stripe'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { SignatureFault } from '../bad-signature.ts'
-import type { PaidPlan, PaymentEvent, Subscription, SubscriptionStatus } from './payment-provider.ts'
-import { PaymentFault } from './payment-provider.ts'
+import {
+  type PaidPlan,
+  type PaymentEvent,
+  PaymentFault,
+  type Subscription,
+  type SubscriptionStatus,
+} from './payment-provider.ts'
 
 /** How old a signature may be. Stripe signs each attempt anew. */
-export const toleranceSeconds = 300
+const toleranceSeconds = 300
 
 const statuses: Record<string, SubscriptionStatus> = {
   incomplete: 'pending',
@@ -47,7 +52,7 @@ const endOf = (status: SubscriptionStatus, subscription: Stripe.Subscription, at
 }
 
 /** The plan of a price. Undefined for a price that is not configured. */
-export type PlanOfPrice = (priceId: string) => PaidPlan | undefined
+type PlanOfPrice = (priceId: string) => PaidPlan | undefined
 
 const subscriptionOf = (
   subscription: Stripe.Subscription,

@@ -6,11 +6,10 @@ import { randomInt } from 'node:crypto'
 import type { Db } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import type { Environment } from '../../platform/ground/scope.ts'
-import { missingInSimulation } from './simulated-fields.ts'
 import {
-  type NumberRequest,
   type NumberType,
   type RegistrationEntry,
+  type RegistrationFields,
   RegistryFault,
   type RegistryReport,
   type SmsRegistry,
@@ -39,7 +38,38 @@ export const simulatedNumber = (type: NumberType): string => {
   return `+1${codes[randomInt(codes.length)]}55501${String(randomInt(100)).padStart(2, '0')}`
 }
 
-export const simulatedCapabilities = ['sms', 'mms']
+const simulatedCapabilities = ['sms', 'mms']
+
+/** The fields that a brand requires, by their names in the API. */
+const ofEveryBrand = [
+  'email',
+  'country',
+  'website',
+  'vertical',
+  'street',
+  'city',
+  'state_region',
+  'postal_code',
+  'contact_first_name',
+  'contact_last_name',
+  'contact_phone',
+]
+
+const requiredOfBrand = ({ entity_type }: RegistrationFields): string[] => [
+  ...ofEveryBrand,
+  ...(entity_type === 'sole_proprietor' ? [] : ['ein']),
+  ...(entity_type === 'public_profit' ? ['stock_symbol', 'stock_exchange'] : []),
+]
+
+const requiredOf = ({ form, fields }: RegistrationEntry): string[] => {
+  if (form === 'brand') return requiredOfBrand(fields)
+  return form === 'tollfree' ? ['opt_in_evidence_url'] : []
+}
+
+const isBlank = (value: unknown): boolean => value === undefined || value === null || value === ''
+
+const missingInSimulation = (entry: RegistrationEntry): string[] =>
+  requiredOf(entry).filter((name) => isBlank(entry.fields[name]))
 
 type Wording = { review: string; approved: string; rejected: string }
 const ofRegistration: Wording = { review: 'REVIEWING', approved: 'COMPLETE', rejected: 'REQUIRES_UPDATES' }
@@ -90,16 +120,6 @@ export const makeLocalRegistry = ({ db, clock }: Needs): SmsRegistry => {
     await db.change(deleteSimulated, { ids: [id, submissionOf(id)] })
   }
 
-  const provision = async ({ id, environment, type }: NumberRequest) => {
-    await reach(id)
-    return {
-      providerId: providerIdOf(environment, 'phone-', id),
-      e164: simulatedNumber(type),
-      status: ofNumber.review,
-      capabilities: simulatedCapabilities,
-    }
-  }
-
   return {
     name: 'local',
     open: async ({ id, environment }) => {
@@ -120,7 +140,15 @@ export const makeLocalRegistry = ({ db, clock }: Needs): SmsRegistry => {
     },
     readRegistration: ({ id }) => read(id, ofRegistration),
     removeRegistration: ({ id }) => forget(id),
-    provision,
+    provision: async ({ id, environment, type }) => {
+      await reach(id)
+      return {
+        providerId: providerIdOf(environment, 'phone-', id),
+        e164: simulatedNumber(type),
+        status: ofNumber.review,
+        capabilities: simulatedCapabilities,
+      }
+    },
     bind: async ({ id }) => {
       await reach(id)
     },

@@ -9,23 +9,20 @@ import { makeAwsRegistry } from './aws-registry.ts'
 import { makeLocalRegistry } from './local-registry.ts'
 import type { SmsRegistry } from './sms-registry.ts'
 
-export interface SmsRegistries {
-  /** Undefined when the providers of this installation have no registry, as with `smpp` alone. */
-  of(environment: Environment): SmsRegistry | undefined
-  close(): Promise<void>
-}
-
 type Needs = { config: Config; db: Db; clock: Clock; log: Log; fetchFile: FetchFile }
 
-export const openSmsRegistries = ({ config, db, clock, log, fetchFile }: Needs): SmsRegistries => {
+export const openSmsRegistries = ({ config, db, clock, log, fetchFile }: Needs) => {
   const simulated = makeLocalRegistry({ db, clock })
   const { smsProviders, awsRegion: region, awsEndpoint: endpoint } = config
   const aws = smsProviders.includes('aws') ? makeAwsRegistry({ region, endpoint, log, fetchFile }) : undefined
   const live = aws ?? (smsProviders.includes('local') ? simulated : undefined)
   return {
-    of: (environment) => (environment === 'test' ? simulated : live),
-    close: async () => {
+    /** Undefined when the providers of this installation have no registry, as with `smpp` alone. */
+    of: (environment: Environment): SmsRegistry | undefined => (environment === 'test' ? simulated : live),
+    close: async (): Promise<void> => {
       await Promise.all([simulated.close(), aws?.close()])
     },
   }
 }
+
+export type SmsRegistries = ReturnType<typeof openSmsRegistries>

@@ -23,7 +23,7 @@ export type Submitted = {
 }
 
 /** A row of ours that the registry knows by its own id. */
-export type RegistryRef = { id: string; providerId: string }
+type RegistryRef = { id: string; providerId: string }
 
 export type RegistryReport = {
   /** `gone`: the registry no longer has it. */

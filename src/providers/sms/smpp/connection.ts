@@ -3,12 +3,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Log } from '../../../platform/ground/log.ts'
 import type { SmppLink } from './link.ts'
 
-export interface SmppConnection {
-  /** The open link. Waits a moment for one that is being opened. Undefined when there is none. */
-  link(): Promise<SmppLink | undefined>
-  close(): Promise<void>
-}
-
 export type Backoff = { firstMs: number; maxMs: number }
 
 type Needs = {
@@ -22,7 +16,7 @@ type Needs = {
 /** A link that ends sooner counts as a failure, so that a centre which drops every bind is not called in a loop. */
 const steadyMs = 10_000
 
-export const keepConnection = ({ open, log, backoff, waitMs }: Needs): SmppConnection => {
+export const keepConnection = ({ open, log, backoff, waitMs }: Needs) => {
   const stopping = new AbortController()
   const waiters = new Set<(link: SmppLink | undefined) => void>()
   let current: SmppLink | undefined
@@ -68,7 +62,8 @@ export const keepConnection = ({ open, log, backoff, waitMs }: Needs): SmppConne
   const running = run()
 
   return {
-    link: async () => {
+    /** The open link. Waits a moment for one that is being opened. Undefined when there is none. */
+    link: async (): Promise<SmppLink | undefined> => {
       // After repeated failures the centre is down, and the next provider gets the message at once.
       if (current || failures > 1 || stopping.signal.aborted) return current
       return new Promise((resolve) => {
@@ -81,7 +76,7 @@ export const keepConnection = ({ open, log, backoff, waitMs }: Needs): SmppConne
         waiters.add(done)
       })
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       stopping.abort()
       settle(undefined)
       await current?.end()

@@ -22,15 +22,6 @@ export class NoAnswerFault extends Error {
   }
 }
 
-export interface SmppLink {
-  /** Resolves with the answer. Rejects with NoAnswerFault. An answer that arrives after that goes to `onLate`. */
-  submit(fields: SubmitFields, onLate: (answer: Pdu) => void): Promise<Pdu>
-  /** Unbinds and closes the connection. */
-  end(): Promise<void>
-  /** Resolves when the connection is closed, for whatever reason. */
-  readonly closed: Promise<void>
-}
-
 type Needs = {
   smpp: Smpp
   centre: SmppCentre
@@ -60,10 +51,13 @@ const makeRequests = (session: Session, maxMissing: number) => {
   const request = (name: RequestName, fields: SubmitFields, timeoutMs: number, onLate?: (answer: Pdu) => void) =>
     new Promise<Pdu>((resolve, reject) => {
       let lost = false
-      const lose = (reason: string) => {
-        lost = true
+      const settle = () => {
         clearTimeout(timer)
         waiting.delete(lose)
+      }
+      const lose = (reason: string) => {
+        lost = true
+        settle()
         reject(new NoAnswerFault(true, reason))
       }
       const timer = setTimeout(() => {
@@ -78,13 +72,11 @@ const makeRequests = (session: Session, maxMissing: number) => {
           onLate?.(answer)
           return
         }
-        clearTimeout(timer)
-        waiting.delete(lose)
+        settle()
         resolve(answer)
       })
       if (written) return
-      clearTimeout(timer)
-      waiting.delete(lose)
+      settle()
       reject(new NoAnswerFault(false, 'the connection is closed'))
     })
   return { request, giveUp }
@@ -120,7 +112,7 @@ const connect = ({ smpp, centre }: Needs): Session =>
   })
 
 /** Connects and binds. Rejects when that fails or takes too long. */
-export const openLink = async (needs: Needs): Promise<SmppLink> => {
+export const openLink = async (needs: Needs) => {
   const { smpp, centre, timeouts } = needs
   const session = connect(needs)
   const { request, giveUp } = makeRequests(session, needs.maxMissing)
@@ -168,12 +160,18 @@ export const openLink = async (needs: Needs): Promise<SmppLink> => {
     request('enquire_link', {}, timeouts.answerMs).catch(() => giveUp('the connection check got no answer'))
   }, timeouts.enquireMs)
   return {
+    /** Resolves when the connection is closed, for whatever reason. */
     closed,
-    submit: (fields, onLate) => request('submit_sm', fields, timeouts.answerMs, onLate),
-    end: async () => {
+    /** Resolves with the answer. Rejects with NoAnswerFault. An answer that arrives after that goes to `onLate`. */
+    submit: (fields: SubmitFields, onLate: (answer: Pdu) => void): Promise<Pdu> =>
+      request('submit_sm', fields, timeouts.answerMs, onLate),
+    /** Unbinds and closes the connection. */
+    end: async (): Promise<void> => {
       await request('unbind', {}, unbindMs).catch(() => undefined)
       session.destroy()
       await closed
     },
   }
 }
+
+export type SmppLink = Awaited<ReturnType<typeof openLink>>

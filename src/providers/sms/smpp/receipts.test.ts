@@ -8,7 +8,8 @@ import { testService } from '../../../../test/service/service.ts'
 import { movableClock } from '../../../platform/ground/clock.ts'
 import { silentLog } from '../../../platform/ground/log.ts'
 import type { SmppReceipt } from './deliver-sm.ts'
-import { makeSmppReceipts, type ReportSms, type SubmittedPart } from './receipts.ts'
+import { makeSmppReceipts, type ReportSms } from './receipts.ts'
+import type { SubmittedPart } from './store.ts'
 
 type Reported = Parameters<ReportSms>[0]
 

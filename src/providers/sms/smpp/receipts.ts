@@ -1,23 +1,24 @@
 /** Finds the message that a delivery receipt is about, and reports its outcome. */
 import { makeBatcher } from '../../../platform/db/batch.ts'
+import { inChunks } from '../../../platform/db/in-chunks.ts'
 import { retryOnOutage } from '../../../platform/db/outage.ts'
 import type { Db } from '../../../platform/db/pool.ts'
 import type { Clock } from '../../../platform/ground/clock.ts'
 import type { Log } from '../../../platform/ground/log.ts'
+import { dayMs } from '../../../platform/ground/units.ts'
 import type { Report } from '../../handover.ts'
 import { meaningOfToken, reportOfToken } from '../status-tokens.ts'
 import { smppName } from './command-status.ts'
 import type { SmppReceipt } from './deliver-sm.ts'
-import { findReceipts, insertReceipts, lockParts, markDelivered, type ReceiptRow } from './store.ts'
-
-export type SubmittedPart = {
-  providerMessageId: string
-  orgId: string
-  messageId: string
-  part: number
-  parts: number
-  recipientEnd: string
-}
+import {
+  findReceipts,
+  insertReceipts,
+  lockParts,
+  markDelivered,
+  type ReceiptRow,
+  type SubmittedPart,
+  sweepReceipts,
+} from './store.ts'
 
 /** Reports what became of a message. A repeated id is ignored. */
 export type ReportSms = (notification: {
@@ -27,14 +28,6 @@ export type ReportSms = (notification: {
   messageId: string
   report: Report
 }) => Promise<void>
-
-export interface SmppReceipts {
-  /** Stores the id of an accepted part. Never rejects: the message was sent. */
-  remember(part: SubmittedPart): Promise<void>
-  /** Rejects when the receipt could not be processed. The message centre should send it again. */
-  take(receipt: SmppReceipt): Promise<void>
-  close(): Promise<void>
-}
 
 type Needs = { db: Db; clock: Clock; log: Log; report: ReportSms }
 
@@ -68,6 +61,7 @@ const makeRemember = ({ db, clock, log }: Needs) => {
   })
   return {
     drained: batcher.drained,
+    /** Stores the id of an accepted part. Never rejects: the message was sent. */
     store: (part: SubmittedPart): Promise<void> =>
       batcher.submit(part).catch((error) => {
         log.error({ err: error, message_id: part.messageId }, 'sms receipt id not stored')
@@ -87,7 +81,7 @@ const reportOf = ({ token, state, error }: SmppReceipt, at: Date): Report | unde
   return report && { ...report, token: state, detail: error === null ? state : `${state} err:${error}` }
 }
 
-export const makeSmppReceipts = (needs: Needs): SmppReceipts => {
+export const makeSmppReceipts = (needs: Needs) => {
   const { db, clock, log, report: reportSms } = needs
   const stored = makeRemember(needs)
   const held = new Map<string, Held>()
@@ -151,7 +145,8 @@ export const makeSmppReceipts = (needs: Needs): SmppReceipts => {
 
   return {
     remember: stored.store,
-    take: async (receipt) => {
+    /** Rejects when the receipt could not be processed. The message centre should send it again. */
+    take: async (receipt: SmppReceipt): Promise<void> => {
       const meaning = meaningOfToken(receipt.token)
       if (meaning === 'pending') return
       if (meaning === undefined) {
@@ -162,10 +157,24 @@ export const makeSmppReceipts = (needs: Needs): SmppReceipts => {
       if (row) await apply(row, receipt)
       else hold(receipt)
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       clearTimeout(looking)
       held.clear()
       await stored.drained()
     },
   }
 }
+
+export type SmppReceipts = ReturnType<typeof makeSmppReceipts>
+
+/** Longer than any message centre tries to deliver a message. */
+const keptMs = 14 * dayMs
+const sweptAtOnce = 500
+
+/** Deletes the ids of messages whose receipts no longer come. */
+export const makeSweepReceipts =
+  ({ db, clock }: Pick<Needs, 'db' | 'clock'>) =>
+  async (): Promise<number> => {
+    const before = new Date(clock.millis() - keptMs)
+    return inChunks(sweptAtOnce, () => db.change(sweepReceipts, { before, limit: sweptAtOnce }))
+  }

@@ -8,22 +8,15 @@ declare module 'smpp' {
   export type Pdu = {
     command: string
     command_status: number
-    sequence_number: number
     isResponse(): boolean
     response(fields?: Record<string, unknown>): Pdu
-    system_id?: string
-    password?: string
-    system_type?: string
     message_id?: string
     source_addr?: string
     source_addr_ton?: number
-    source_addr_npi?: number
     destination_addr?: string
     dest_addr_ton?: number
-    dest_addr_npi?: number
     esm_class?: number
     data_coding?: number
-    registered_delivery?: number
     short_message?: Text
     message_payload?: Text
     receipted_message_id?: string

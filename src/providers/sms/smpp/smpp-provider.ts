@@ -11,11 +11,10 @@ import { faultOfStatus, smppFault, smppName } from './command-status.ts'
 import { type Backoff, keepConnection } from './connection.ts'
 import { endOfNumber, isReceipt, plainId, readInbound, readReceipt } from './deliver-sm.ts'
 import { type LinkTimeouts, NoAnswerFault, openLink, type SmppLink } from './link.ts'
-import { loadSmpp } from './load-smpp.ts'
-import type { SmppReceipts, SubmittedPart } from './receipts.ts'
+import type { SmppReceipts } from './receipts.ts'
 import { maxParts, type SubmitFields, submitFieldsOf } from './submit-fields.ts'
 
-export type SmppTimeouts = LinkTimeouts & {
+type SmppTimeouts = LinkTimeouts & {
   /** To wait for a connection, and for a place in the window. */
   waitMs: number
   /** A part that is throttled after the first one is not repeated after this time. */
@@ -45,6 +44,19 @@ type Needs = {
   onInbound?: OnInbound | undefined
   timeouts?: Partial<SmppTimeouts>
   backoff?: Backoff
+}
+
+let loaded: Promise<Smpp> | undefined
+
+/** The package with the fields that it does not know. Loaded on first use, because most processes never need it. */
+const loadSmpp = (): Promise<Smpp> => {
+  loaded ??= import('smpp').then(({ default: smpp }) => {
+    // The ids of a registered sender and template in India. Operators there agreed on these tags.
+    smpp.addTLV('dlt_entity_id', { id: 0x1400, type: smpp.types.tlv.string })
+    smpp.addTLV('dlt_template_id', { id: 0x1401, type: smpp.types.tlv.string })
+    return smpp
+  })
+  return loaded
 }
 
 /** Answers `deliver_sm` with a status, after its effects are stored. */
@@ -161,8 +173,7 @@ export const makeSmppProvider = (needs: Needs): SmsProvider => {
       const plain = plainId(id)
       if (plain === '') return
       ids[part - 1] = plain
-      const submitted: SubmittedPart = { providerMessageId: plain, orgId, messageId, part, parts, recipientEnd }
-      stored.push(receipts.remember(submitted))
+      stored.push(receipts.remember({ providerMessageId: plain, orgId, messageId, part, parts, recipientEnd }))
     }
     try {
       await submitOne(link, first, accepted(1))

@@ -1,13 +1,16 @@
+import { columns, type Given, number, type RowOf, text } from '../../../platform/db/columns.ts'
 import { statement } from '../../../platform/db/statement.ts'
 
-export type ReceiptRow = {
-  provider_message_id: string
-  org_id: string
-  message_id: string
-  part: number
-  parts: number
-  recipient_end: string
-}
+const receiptColumns = columns({
+  provider_message_id: text,
+  org_id: text,
+  message_id: text,
+  part: number,
+  parts: number,
+  recipient_end: text,
+})
+export type ReceiptRow = RowOf<typeof receiptColumns>
+export type SubmittedPart = Given<ReceiptRow, keyof ReceiptRow>
 
 /** A message centre that starts to count again uses an id twice. The newest message has it. */
 export const insertReceipts = statement<{
@@ -21,10 +24,10 @@ export const insertReceipts = statement<{
   at: Date
 }>(
   'sms_receipts.insert',
-  `insert into sms_receipts (provider, provider_message_id, org_id, message_id, part, parts, recipient_end, at)
-   select :provider, r.id, r.org_id, r.message_id, r.part, r.parts, r.recipient_end, :at
+  `insert into sms_receipts (provider, ${receiptColumns}, at)
+   select :provider, ${receiptColumns.of('r')}, :at
    from unnest(:ids::text[], :orgIds::text[], :messageIds::text[], :part::int[], :parts::int[], :recipientEnds::text[])
-     as r (id, org_id, message_id, part, parts, recipient_end)
+     as r (${receiptColumns})
    on conflict (provider, provider_message_id) do update set
      org_id = excluded.org_id,
      message_id = excluded.message_id,
@@ -38,7 +41,7 @@ export const insertReceipts = statement<{
 /** The org is not known yet: a receipt names only the provider's id. */
 export const findReceipts = statement<{ provider: string; ids: string[] }, ReceiptRow>(
   'sms_receipts.find',
-  `select provider_message_id, org_id, message_id, part, parts, recipient_end
+  `select ${receiptColumns}
    from sms_receipts
    where provider = :provider and provider_message_id = any(:ids)`,
 )
