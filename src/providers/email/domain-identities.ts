@@ -22,13 +22,11 @@ export type IdentityState = {
  * `empty`: the provider returned nothing usable.
  * `refused`: the provider rejected the domain.
  */
-export type IdentityFaultKind = 'unavailable' | 'forbidden' | 'empty' | 'refused'
-
 export class IdentityFault extends Error {
-  readonly kind: IdentityFaultKind
+  readonly kind: 'unavailable' | 'forbidden' | 'empty' | 'refused'
 
   /** The message is shown to callers, so it must not contain anything about the account. */
-  constructor(kind: IdentityFaultKind, message: string, options?: { cause?: unknown }) {
+  constructor(kind: IdentityFault['kind'], message: string, options?: { cause?: unknown }) {
     super(message, options)
     this.kind = kind
   }

@@ -8,7 +8,6 @@ import { expecting } from '../expected-errors.ts'
 import {
   type DomainIdentities,
   IdentityFault,
-  type IdentityFaultKind,
   type IdentityRef,
   type IdentityState,
   type NewIdentity,
@@ -22,7 +21,7 @@ const maxAttempts = 3
 const concurrency = 2
 const waitMs = 30_000
 
-const kindOf = (error: SdkError): IdentityFaultKind => {
+const kindOf = (error: SdkError): IdentityFault['kind'] => {
   const status = error.$metadata?.httpStatusCode
   if (error instanceof LostRequestFault) return 'unavailable'
   // Without a status no request was sent: there are no credentials.
@@ -34,7 +33,7 @@ const kindOf = (error: SdkError): IdentityFaultKind => {
 }
 
 /** Only SES's own words about the domain are passed on. Other messages name the account or its credentials. */
-const messageFor: Partial<Record<IdentityFaultKind, string>> = {
+const messageFor: Partial<Record<IdentityFault['kind'], string>> = {
   unavailable: 'Amazon SES could not be reached or is overloaded. Retry later.',
   forbidden: 'Amazon SES did not accept the credentials of this service.',
   empty: 'Amazon SES returned an unusable response. Retry later.',

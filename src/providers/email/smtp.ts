@@ -44,13 +44,6 @@ type Needs = {
 /** One attempt to send a message. How much of the body was read decides what a lost connection means. */
 type Attempt = { raw: Buffer; body: Readable | undefined; abandoned: boolean }
 
-const openBody = (attempt: Attempt): Readable => {
-  const body = Readable.from(chunksOf(attempt.raw), { objectMode: false })
-  attempt.body = body
-  if (attempt.abandoned) body.destroy(new Error('abandoned before it was sent'))
-  return body
-}
-
 const transportTo = (relay: SmtpRelay, poolSize: number, timeouts: SmtpTimeouts, onEhlo: (utf8: boolean) => void) => {
   const ignore = () => undefined
   return createTransport({
@@ -106,7 +99,11 @@ export const makeSmtpProvider = ({ url, poolSize, clock, log, timeouts = default
   const attempts = new WeakMap<object, Attempt>()
   transport.use('stream', (mail, done) => {
     const attempt = attempts.get(mail.data.raw as Buffer) as Attempt
-    mail.message.createReadStream = () => openBody(attempt)
+    mail.message.createReadStream = () => {
+      attempt.body = Readable.from(chunksOf(attempt.raw), { objectMode: false })
+      if (attempt.abandoned) attempt.body.destroy(new Error('abandoned before it was sent'))
+      return attempt.body
+    }
     done()
   })
   const connections = makeSemaphore(poolSize, timeouts.poolWaitMs)
@@ -121,11 +118,6 @@ export const makeSmtpProvider = ({ url, poolSize, clock, log, timeouts = default
       .filter(isRefusedForGood)
       .flatMap(({ recipient = '' }) => envelope?.to.get(recipient) ?? [])
     return new HandoverFault(kind, name, message, { cause: error, refusedRecipients })
-  }
-
-  const composeSigned = async (mail: Mail): Promise<Buffer> => {
-    const raw = await composeMime(mail)
-    return mail.dkim ? signDkim(raw, mail.dkim) : raw
   }
 
   const requireUtf8 = async (): Promise<void> => {
@@ -158,7 +150,9 @@ export const makeSmtpProvider = ({ url, poolSize, clock, log, timeouts = default
 
   const handOver = async (mail: Mail): Promise<Handover> => {
     if (closed) throw new HandoverFault('unavailable', name, 'The service is stopping.')
-    const attempt: Attempt = { raw: await composeSigned(mail), body: undefined, abandoned: false }
+    const composed = await composeMime(mail)
+    const raw = mail.dkim ? await signDkim(composed, mail.dkim) : composed
+    const attempt: Attempt = { raw, body: undefined, abandoned: false }
     const envelope = mailEnvelopeOf(mail)
     attempts.set(attempt.raw, attempt)
     if (!(await connections.acquire())) {

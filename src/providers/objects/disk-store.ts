@@ -65,12 +65,10 @@ export const makeDiskStore = ({ folder }: { folder: string }): ObjectStore => {
       await fill(file, content)
       return await faultless(async () => {
         // Unlike a rename, a link never replaces a file.
-        const isStored = await expecting(
-          isPresent,
-          link(partial, path).then(() => true),
-        )
-        if (isStored) await syncFolder(dirname(path))
-        return isStored === true
+        const linked = link(partial, path).then(() => true)
+        if (!(await expecting(isPresent, linked))) return false
+        await syncFolder(dirname(path))
+        return true
       })
     } finally {
       await file.close().catch(() => undefined)

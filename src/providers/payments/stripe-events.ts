@@ -1,5 +1,6 @@
 /** Verifies and reads the events of Stripe. The local provider signs events of the same form. */
 import type Stripe from 'stripe'
+import { z } from 'zod'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { SignatureFault } from '../bad-signature.ts'
 import {
@@ -95,17 +96,12 @@ const eventOf = (event: Stripe.Event, planOf: PlanOfPrice): PaymentEvent => {
 }
 
 /** Enough to recognise an event. The library checks the signature only. */
-const isEvent = (value: unknown): value is Stripe.Event => {
-  const event = value as Partial<Stripe.Event> | null
-  return (
-    typeof event === 'object' &&
-    typeof event?.id === 'string' &&
-    event.id.length <= 255 &&
-    typeof event.type === 'string' &&
-    typeof event.created === 'number' &&
-    typeof event.data?.object === 'object'
-  )
-}
+const StripeEvent = z.object({
+  id: z.string().max(255),
+  type: z.string(),
+  created: z.number(),
+  data: z.object({ object: z.looseObject({}).nullable() }),
+})
 
 type Needs = { secret: string; clock: Clock; planOf: PlanOfPrice }
 
@@ -123,6 +119,6 @@ export const makeReadCallback =
     } catch (error) {
       throw new SignatureFault((error as Error).message.split('\n', 1)[0] as string, { cause: error })
     }
-    if (!isEvent(event)) throw new SignatureFault('the body is not an event')
-    return eventOf(event, planOf)
+    if (!StripeEvent.safeParse(event).success) throw new SignatureFault('the body is not an event')
+    return eventOf(event as Stripe.Event, planOf)
   }

@@ -31,11 +31,8 @@ const isRequired = (field: RegistrationFieldDefinition, given: GivenValues): boo
 }
 
 /** The paths of required fields that have no value, in the order of the form. */
-export const missingFields = (form: readonly RegistrationFieldDefinition[], given: GivenValues): string[] =>
-  form.flatMap((field) => {
-    const path = field.FieldPath ?? ''
-    return isRequired(field, given) && !given.has(path) ? [path] : []
-  })
+export const missingFields = (form: ReadonlyMap<string, RegistrationFieldDefinition>, given: GivenValues): string[] =>
+  [...form].flatMap(([path, field]) => (isRequired(field, given) && !given.has(path) ? [path] : []))
 
 const plain = (text: string): string => text.toLowerCase().replace(/[^a-z0-9]/g, '')
 

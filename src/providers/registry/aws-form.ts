@@ -22,7 +22,8 @@ type Needs = {
 const fieldTypes: Record<FieldValue['as'], FieldType> = { text: 'TEXT', choice: 'SELECT', file: 'ATTACHMENT' }
 const uploadChecks = 10
 
-type Form = { fields: Map<string, RegistrationFieldDefinition>; list: RegistrationFieldDefinition[] }
+/** Definitions by path. */
+type Form = ReadonlyMap<string, RegistrationFieldDefinition>
 
 export const makeAwsForm = ({ calls: { call }, log, fetchFile, wait = pause }: Needs) => {
   const readForm = async (entry: RegistrationEntry): Promise<Form | null> => {
@@ -39,7 +40,7 @@ export const makeAwsForm = ({ calls: { call }, log, fetchFile, wait = pause }: N
         list.push(...(page.RegistrationFieldDefinitions ?? []))
         next = page.NextToken
       } while (next !== undefined)
-      return { list, fields: new Map(list.map((field) => [field.FieldPath ?? '', field])) }
+      return new Map(list.map((field) => [field.FieldPath ?? '', field]))
     } catch (error) {
       if (!(error instanceof RegistryFault)) throw error
       log.warn({ err: error, registration_id: entry.id }, 'registration form unreadable')
@@ -83,7 +84,7 @@ export const makeAwsForm = ({ calls: { call }, log, fetchFile, wait = pause }: N
   /** Returns the value as it was sent. Undefined when the registry does not take it, which makes the field missing. */
   const put = async (entry: RegistrationEntry, providerId: string, field: FieldValue, form: Form | null) => {
     const { path, value } = field
-    const sent = await valueFor(entry, field, form?.fields.get(path))
+    const sent = await valueFor(entry, field, form?.get(path))
     if (!sent) return undefined
     await call((client) => client.putRegistrationFieldValue({ RegistrationId: providerId, FieldPath: path, ...sent }))
     return sent.SelectChoices?.[0] ?? value
@@ -102,13 +103,13 @@ export const makeAwsForm = ({ calls: { call }, log, fetchFile, wait = pause }: N
 
   /** Values that the form has no field for are left out. */
   const valuesIn = (form: Form | null, entry: RegistrationEntry): FieldValue[] =>
-    fieldValuesOf(entry).filter(({ path }) => form?.fields.has(path) ?? true)
+    fieldValuesOf(entry).filter(({ path }) => form?.has(path) ?? true)
 
   return {
     /** The fields that the form requires and the entry lacks. Null when the form could not be read. */
     missing: async (entry: RegistrationEntry): Promise<string[] | null> => {
       const form = await readForm(entry)
-      return form && missingFields(form.list, new Map(valuesIn(form, entry).map(({ path, value }) => [path, value])))
+      return form && missingFields(form, new Map(valuesIn(form, entry).map(({ path, value }) => [path, value])))
     },
     /** Sends every value, because a new version of a registration starts empty, and submits. */
     submit: async (entry: RegistrationEntry, providerId: string): Promise<Submitted> => {
@@ -123,7 +124,7 @@ export const makeAwsForm = ({ calls: { call }, log, fetchFile, wait = pause }: N
         if (sent !== undefined) given.set(field.path, sent)
       }
       await associate(entry, providerId)
-      const missing = form && missingFields(form.list, given)
+      const missing = form && missingFields(form, given)
       const submitted = await unlessRefused(
         call((client) => client.submitRegistrationVersion({ RegistrationId: providerId })),
         { registration_id: entry.id },

@@ -55,35 +55,6 @@ export const makeAwsRegistry = ({ log, fetchFile, wait, attempts = 3, ...connect
     await open()
   }
 
-  const reportOf = async (providerId: string): Promise<RegistryReport> => {
-    const found = await describe(providerId)
-    const status = found?.RegistrationStatus
-    switch (status) {
-      case undefined:
-      case 'DELETED':
-        return notThere
-      case 'CLOSED':
-        return { ...notThere, status, reason: 'The registry closed the registration.' }
-      case 'COMPLETE':
-        return { verdict: 'approved', status, reason: null }
-      case 'CREATED':
-        return { verdict: 'rejected', status, reason: 'The registry did not accept the submission.' }
-      case 'REQUIRES_UPDATES': {
-        const version = found?.LatestDeniedVersionNumber ?? found?.CurrentVersionNumber
-        return { verdict: 'rejected', status, reason: await denialOf(providerId, version) }
-      }
-      default:
-        return { verdict: 'review', status, reason: null }
-    }
-  }
-
-  const readNumber = async (providerId: string): Promise<RegistryReport> => {
-    const described = call((client) => client.describePhoneNumbers({ PhoneNumberIds: [providerId] }))
-    const status = (await expecting(isNotFound, described))?.PhoneNumbers?.[0]?.Status
-    if (status === undefined || status === 'DELETED' || status === 'DISASSOCIATING') return notThere
-    return { verdict: status === 'ACTIVE' ? 'approved' : 'review', status, reason: null }
-  }
-
   return {
     name: 'aws',
     open: async (entry) => {
@@ -109,7 +80,27 @@ export const makeAwsRegistry = ({ log, fetchFile, wait, attempts = 3, ...connect
       if (status === 'REQUIRES_UPDATES') await openVersion(providerId)
       return form.submit(entry, providerId)
     },
-    readRegistration: ({ providerId }) => reportOf(providerId),
+    readRegistration: async ({ providerId }) => {
+      const found = await describe(providerId)
+      const status = found?.RegistrationStatus
+      switch (status) {
+        case undefined:
+        case 'DELETED':
+          return notThere
+        case 'CLOSED':
+          return { ...notThere, status, reason: 'The registry closed the registration.' }
+        case 'COMPLETE':
+          return { verdict: 'approved', status, reason: null }
+        case 'CREATED':
+          return { verdict: 'rejected', status, reason: 'The registry did not accept the submission.' }
+        case 'REQUIRES_UPDATES': {
+          const version = found?.LatestDeniedVersionNumber ?? found?.CurrentVersionNumber
+          return { verdict: 'rejected', status, reason: await denialOf(providerId, version) }
+        }
+        default:
+          return { verdict: 'review', status, reason: null }
+      }
+    },
     removeRegistration: async ({ id, providerId }) => {
       const removed = call((client) => client.deleteRegistration({ RegistrationId: providerId }))
       await expecting(isRefused, removed, (err) => {
@@ -140,7 +131,12 @@ export const makeAwsRegistry = ({ log, fetchFile, wait, attempts = 3, ...connect
       const association = { RegistrationId: campaign.providerId, ResourceId: providerId }
       await call((client) => client.createRegistrationAssociation(association))
     },
-    readNumber: ({ providerId }) => readNumber(providerId),
+    readNumber: async ({ providerId }) => {
+      const described = call((client) => client.describePhoneNumbers({ PhoneNumberIds: [providerId] }))
+      const status = (await expecting(isNotFound, described))?.PhoneNumbers?.[0]?.Status
+      if (status === undefined || status === 'DELETED' || status === 'DISASSOCIATING') return notThere
+      return { verdict: status === 'ACTIVE' ? 'approved' : 'review', status, reason: null }
+    },
     release: async ({ providerId }) => {
       await expecting(
         isNotFound,
