@@ -2,7 +2,6 @@
  * The database server of a run: the one at a given URL, or an embedded one with the default settings. Each bench gets its
  * own databases on it, so existing data is neither read nor changed.
  */
-
 import { join } from 'node:path'
 import pg from 'pg'
 import { silentLog } from '../src/platform/ground/log.ts'

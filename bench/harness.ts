@@ -1,5 +1,4 @@
 /** Runs a bench: contenders run in turns, each server in its own process. */
-
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'

@@ -4,7 +4,6 @@
  * counter change, one clock reading per response (which is also the start of the next request), and no object
  * allocations per request.
  */
-
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { percentile } from './figures.ts'

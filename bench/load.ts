@@ -1,5 +1,4 @@
 /** Controls the load generator, a separate process that makes one measurement at a time. */
-
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'

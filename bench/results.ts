@@ -1,5 +1,4 @@
 /** Turns samples into output: one JSON line per result, and RESULTS.md. */
-
 import { median, pairedRatios, rounded } from './figures.ts'
 
 /** The measurement of one contender in one round with one number of clients. */

@@ -1,5 +1,4 @@
 /** The benchmark command. Results go to standard output, progress to standard error. */
-
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'

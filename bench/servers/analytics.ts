@@ -1,5 +1,4 @@
 /** The whole service with a session of the owner of an org whose messages had many events. */
-
 import { build } from '../../src/app/wiring/build.ts'
 import { openDb } from '../../src/platform/db/pool.ts'
 import { systemClock } from '../../src/platform/ground/clock.ts'

@@ -1,5 +1,4 @@
 /** The upper bound: `node:http` with the same request and response, storing nothing. */
-
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'

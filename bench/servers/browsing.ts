@@ -1,5 +1,4 @@
 /** The whole service with a session of the owner of an org that has many messages or many audit entries. */
-
 import { build } from '../../src/app/wiring/build.ts'
 import { migrate } from '../../src/platform/db/migrate.ts'
 import { openDb } from '../../src/platform/db/pool.ts'

@@ -1,5 +1,4 @@
 /** The whole service with a key and a session, to compare reads of one row. */
-
 import { makeCreateOrg } from '../../src/app/operator/create-org.ts'
 import { build } from '../../src/app/wiring/build.ts'
 import { findOrg, setPlan } from '../../src/customers/orgs/store.ts'

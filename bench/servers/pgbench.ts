@@ -1,5 +1,4 @@
 /** The database alone: PostgreSQL's load tool runs the transaction of `plain-fastify`. */
-
 import { execFile } from 'node:child_process'
 import { access, constants, glob, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'

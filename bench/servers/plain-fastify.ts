@@ -1,5 +1,4 @@
 /** A typical service: one route, one pool, one transaction with two statements per request. */
-
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import fastify from 'fastify'

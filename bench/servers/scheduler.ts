@@ -1,5 +1,4 @@
 /** Sends due messages while many more are scheduled: with the scheduler, or with a minimal loop that claims and updates. */
-
 import { build } from '../../src/app/wiring/build.ts'
 import { openDb } from '../../src/platform/db/pool.ts'
 import { statement } from '../../src/platform/db/statement.ts'

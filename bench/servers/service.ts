@@ -1,5 +1,4 @@
 /** The whole service with a route that records one row and counts it. */
-
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { makeCreateOrg } from '../../src/app/operator/create-org.ts'

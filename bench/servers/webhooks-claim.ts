@@ -1,5 +1,4 @@
 /** The cost of finding due deliveries: leases an endpoint queue, reads its first deliveries, and releases it. */
-
 import { insertOrg } from '../../src/customers/orgs/store.ts'
 import { migrate } from '../../src/platform/db/migrate.ts'
 import { openDb } from '../../src/platform/db/pool.ts'

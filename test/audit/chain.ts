@@ -1,5 +1,4 @@
 /** Writes and links audit entries, and builds the expected reports of a chain. */
-
 import type { AuditEntry } from '../../src/journal/audit/append.ts'
 import { makeChain } from '../../src/journal/audit/chain.ts'
 import type { ChainReport } from '../../src/journal/audit/verify-chain.ts'

@@ -1,5 +1,4 @@
 /** Calls the key routes for one org, and reads related rows. */
-
 import type { CreatedOrg } from '../../src/app/operator/create-org.ts'
 import { sha256 } from '../../src/platform/ground/crypto.ts'
 import type { KeyOptions, Reply, TestService } from '../service/service.ts'

@@ -1,5 +1,4 @@
 /** Calls the routes of pools for one org, and inserts senders into its database. */
-
 import type { CreatedOrg } from '../../src/app/operator/create-org.ts'
 import { newId } from '../../src/platform/ground/ids.ts'
 import type { Environment } from '../../src/platform/ground/scope.ts'

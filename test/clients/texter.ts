@@ -1,5 +1,4 @@
 /** Calls the SMS routes for one org, and reads everything that a send stores directly from the database. */
-
 import type { Plan } from '../../src/customers/orgs/plans.ts'
 import { newId } from '../../src/platform/ground/ids.ts'
 import type { OutboxEntry } from '../../src/providers/outbox/read.ts'

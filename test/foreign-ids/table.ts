@@ -1,5 +1,4 @@
 /** The expected response for each route and kind of key when a request names a foreign id. Add a line for a new route. */
-
 import type { PublicRoute } from '../../src/interfaces/http/route.ts'
 import type { Code } from '../../src/platform/ground/errors.ts'
 import { type IdKind, newId } from '../../src/platform/ground/ids.ts'

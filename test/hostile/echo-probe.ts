@@ -2,7 +2,6 @@
  * A route that returns its whole body, like a route that stores metadata, so that no unusual value is stripped. It refuses
  * the kind `two` after the Idempotency-Key of the request was claimed.
  */
-
 import { z } from 'zod'
 import { byKey, defineRoute, type PublicRoute } from '../../src/interfaces/http/route.ts'
 import { Failure } from '../../src/platform/ground/errors.ts'

@@ -1,5 +1,4 @@
 /** Every path of the service: the routes of the API as the OpenAPI document describes them, and all other paths. */
-
 import { z } from 'zod'
 import type { OpenApiDocument, Parameter, ResponseObject } from '../../src/interfaces/http/openapi/document.ts'
 import type { DashboardRoute } from '../../src/interfaces/http/route.ts'

@@ -1,5 +1,4 @@
 /** The API description is complete enough for its readers and for generated clients. */
-
 import { beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { examplesOf } from '../../src/interfaces/http/openapi/examples.ts'

@@ -1,5 +1,4 @@
 /** Small routes on the real server, for rules whose routes do not exist yet. */
-
 import { z } from 'zod'
 import type { Modules } from '../../src/app/wiring/routes.ts'
 import { type ScopeName, scopes } from '../../src/customers/keys/scopes.ts'

@@ -1,5 +1,4 @@
 /** Routes that only reserve and release usage, as every send does. */
-
 import { z } from 'zod'
 import type { Modules } from '../../src/app/wiring/routes.ts'
 import type { Reservation } from '../../src/customers/usage/reserve.ts'

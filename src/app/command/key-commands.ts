@@ -1,5 +1,4 @@
 /** `tidings ops key …`: creating, listing and revoking the API keys of an org. */
-
 import { scopes } from '../../customers/keys/scopes.ts'
 import { type KeyRow, listKeys, lockKey, revokeKey } from '../../customers/keys/store.ts'
 import { shownKey } from '../../interfaces/http/shown-resources.ts'

@@ -1,5 +1,4 @@
 /** What all operator commands share: their options, their output, and the org that they are about. */
-
 import { findOrg, type OrgRow } from '../../customers/orgs/store.ts'
 import { page } from '../../interfaces/http/page.ts'
 import type { Audit } from '../../journal/audit/append.ts'

@@ -1,5 +1,4 @@
 /** `tidings ops org status` and `tidings ops org list`. */
-
 import { requestsPerMinute } from '../../customers/orgs/plans.ts'
 import { listOrgs, type OrgRow } from '../../customers/orgs/store.ts'
 import { isoOrNull } from '../../platform/ground/instant.ts'

@@ -1,5 +1,4 @@
 /** What follows a restore: an audit entry if the backup was not authenticated, and the check of every audit chain. */
-
 import { orgIdsAfter } from '../../customers/orgs/store.ts'
 import { makeAudit } from '../../journal/audit/append.ts'
 import type { AuditNeeds } from '../../journal/audit/judge-entry.ts'

@@ -1,5 +1,4 @@
 /** The limits that apply to an org now, and where each of them comes from. */
-
 import { requestsPerMinute } from '../../customers/orgs/plans.ts'
 import type { OrgRow } from '../../customers/orgs/store.ts'
 import { dayOf, monthOf } from '../../customers/usage/periods.ts'

@@ -1,5 +1,4 @@
 /** Billing: plans and their payment, the spend cap, and the countries of text messages. */
-
 import { makeChangePlan } from '../../customers/orgs/change-plan.ts'
 import { makeChangeSmsGeo } from '../../customers/orgs/sms-geo.ts'
 import { makeReadUsage } from '../../customers/usage/read.ts'

@@ -1,5 +1,4 @@
 /** The routes of the dashboard, under /api/internal and /api/auth. Add a new route here. */
-
 import { type Cookies, makeCookies } from '../../interfaces/http/cookies.ts'
 import { accountDeletionRoutes, accountRoutes, dataExportRoutes } from '../../interfaces/http/dashboard/account.ts'
 import { dashboardKeyRoutes } from '../../interfaces/http/dashboard/api-keys.ts'

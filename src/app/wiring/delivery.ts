@@ -1,5 +1,4 @@
 /** Webhook delivery: fan-out of events to endpoints, attempts, and retention. */
-
 import { makeWebhookLoop } from '../../interfaces/worker/webhook-loop.ts'
 import { makeSendNotice } from '../../sending/messages/notice.ts'
 import { makeAttemptDelivery } from '../../webhooks/attempt.ts'

@@ -1,5 +1,4 @@
 /** Exports of orgs and of personal data, and their files. */
-
 import { makeClaimLoop } from '../../interfaces/worker/claim-loop.ts'
 import type { SignInConfig } from '../../platform/ground/config/config.ts'
 import { openFileStore } from '../../providers/objects/open-store.ts'

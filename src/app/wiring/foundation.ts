@@ -1,5 +1,4 @@
 /** The parts that every module builds on: database, clock, caches, limiter, metrics, audit entries and events. */
-
 import { type Metrics, makeMetrics } from '../../interfaces/http/metrics.ts'
 import { type Audit, makeAudit } from '../../journal/audit/append.ts'
 import { makeWrittenEntries } from '../../journal/audit/watch-written.ts'

@@ -1,5 +1,4 @@
 /** The parts of the service whose health is recorded. */
-
 import { readSetting } from '../../platform/settings/store.ts'
 import { type Health, makeHealth } from '../../reports/health/watch-parts.ts'
 import type { Foundation } from './foundation.ts'

@@ -1,5 +1,4 @@
 /** The metrics of sends, queues, limits and database connections. docs/operations.md explains each of them. */
-
 import type { Metrics } from '../../interfaces/http/metrics.ts'
 import { countMonthsAhead } from '../../platform/db/months.ts'
 import type { Db } from '../../platform/db/pool.ts'

@@ -1,5 +1,4 @@
 /** The authorization server for clients of the tool protocol. */
-
 import { makeAuthorize } from '../../people/oauth/authorize.ts'
 import { makeConsent } from '../../people/oauth/consent.ts'
 import { makeIssueTokens } from '../../people/oauth/issue-tokens.ts'

@@ -1,5 +1,4 @@
 /** SMS senders: the registry, and brands, campaigns and numbers that are registered with it. */
-
 import { megabyte } from '../../platform/ground/units.ts'
 import { type GuardedAgent, OutgoingFault } from '../../platform/outgoing/guarded.ts'
 import { openSmsRegistries } from '../../providers/registry/open-sms-registry.ts'

@@ -1,5 +1,4 @@
 /** What the API and the dashboard do with each resource, built once, so that both behave alike. */
-
 import { makeManageKeys } from '../../customers/keys/manage.ts'
 import { makeManageProjects } from '../../customers/projects/manage.ts'
 import { makeEraseTenant } from '../../customers/tenants/erase.ts'

@@ -1,5 +1,4 @@
 /** Sending: domains, templates, tracking, suppressions, providers, the message pipeline, receiving, and one-time codes. */
-
 import { makeSmsGeo } from '../../customers/orgs/sms-geo.ts'
 import { makeGuardedAgent } from '../../platform/outgoing/guarded.ts'
 import { openDomainIdentities, openEmailProvider } from '../../providers/email/open-email-provider.ts'

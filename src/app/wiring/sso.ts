@@ -1,5 +1,4 @@
 /** Single sign-on of orgs: settings, email domains, SAML and OpenID Connect. */
-
 import { makeEmailDomains, makeLookUpTxt } from '../../people/sso/email-domains.ts'
 import { makeManageSso } from '../../people/sso/manage-sso.ts'
 import { makeOidcSignIn } from '../../people/sso/oidc/oidc-sign-in.ts'

@@ -1,5 +1,4 @@
 /** Members, invitations, orgs and accounts, as people manage them in the dashboard. */
-
 import { makeDeleteLog } from '../../journal/audit/delete-log.ts'
 import { makeEraseActor } from '../../journal/audit/erase-actor.ts'
 import { endSsoOfOrg } from '../../people/sso/manage-sso.ts'

@@ -1,5 +1,4 @@
 /** What the erasure of a tenant deletes or redacts, one step for each kind of row. */
-
 import type { ErasureStep } from '../../customers/tenants/erase.ts'
 import { eraseTenantOutbox } from '../../journal/events/store.ts'
 import type { Statement } from '../../platform/db/statement.ts'

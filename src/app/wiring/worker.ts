@@ -1,5 +1,4 @@
 /** Background work: the scheduler, webhook delivery, the audit chain, and recurring tasks. */
-
 import { makeClaimLoop, makePassLoop } from '../../interfaces/worker/claim-loop.ts'
 import { makeRecurring } from '../../interfaces/worker/recurring.ts'
 import { startWhenAvailable } from '../../interfaces/worker/start-when-available.ts'

@@ -1,5 +1,4 @@
 /** The device list of a user, and the end of sessions on it. */
-
 import type { Actor } from '../../journal/audit/append.ts'
 import type { StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'

@@ -1,5 +1,4 @@
 /** Checks an API key and its access, in a fixed order. HTTP and SMTP use the same checks. */
-
 import type { Clock } from '../../platform/ground/clock.ts'
 import { type Code, Failure } from '../../platform/ground/errors.ts'
 import { contains, parseIp } from '../../platform/ground/ip-address.ts'

@@ -1,5 +1,4 @@
 /** A key cannot create or update a key, itself included, so that it has more permissions than the caller's key. */
-
 import { Failure } from '../../platform/ground/errors.ts'
 import { covers, type IpRange, parseRange } from '../../platform/ground/ip-address.ts'
 import { assertOwnEnvironment, type Environment } from '../../platform/ground/scope.ts'

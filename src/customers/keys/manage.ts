@@ -2,7 +2,6 @@
  * Creates, updates and revokes API keys. A change by a key is checked against its own permissions. Every change is
  * recorded in the audit log.
  */
-
 import type { Action } from '../../journal/audit/actions.ts'
 import type { Actor, AuditEntry, AuditedNeeds } from '../../journal/audit/append.ts'
 import type { Tx } from '../../platform/db/pool.ts'

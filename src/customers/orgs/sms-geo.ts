@@ -1,5 +1,4 @@
 /** The countries that an org allows text messages to. The operator's command and the dashboard change them alike. */
-
 import type { Actor, Audit } from '../../journal/audit/append.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import { makeShortCache } from '../../platform/db/short-cache.ts'

@@ -2,7 +2,6 @@
  * Moves tenants between their states and updates them. A state change is one conditional update, and only the call
  * that changed the row writes an audit entry.
  */
-
 import type { Action } from '../../journal/audit/actions.ts'
 import type { Actor, AuditedNeeds } from '../../journal/audit/append.ts'
 import { uniqueViolation } from '../../platform/db/faults.ts'

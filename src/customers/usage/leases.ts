@@ -3,7 +3,6 @@
  * for the next seconds in advance. It then draws the usage of a message from the lease without a statement, and the
  * usage is counted in the statement that records the message. See docs/decisions/0020.
  */
-
 import { retryOnOutage } from '../../platform/db/outage.ts'
 import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { newId } from '../../platform/ground/ids.ts'

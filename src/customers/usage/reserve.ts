@@ -2,7 +2,6 @@
  * Reserves usage before the provider is called. A reservation counts against every cap that applies to the send:
  * either all of them, or none if one cap would be exceeded.
  */
-
 import { makeStepBatcher } from '../../platform/db/batch.ts'
 import type { StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { makeShortCache } from '../../platform/db/short-cache.ts'

@@ -1,5 +1,4 @@
 /** CSV files in requests and responses. */
-
 import { type Failure, invalid } from '../../platform/ground/errors.ts'
 import type { CsvExport } from '../../recipients/audiences/csv/export-csv.ts'
 import { CsvInJson } from '../../recipients/audiences/shapes.ts'

@@ -1,5 +1,4 @@
 /** Generates the OpenAPI 3.1 description of /api/v1 from the route objects that the router serves. */
-
 import { z } from 'zod'
 import { type Code, statusOf } from '../../platform/ground/errors.ts'
 import { runAtOnce, type Steps } from '../../platform/ground/event-loop-turns.ts'

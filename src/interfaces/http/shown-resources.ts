@@ -1,5 +1,4 @@
 /** The resources of the API and the dashboard, and how responses show them. */
-
 import type { z } from 'zod'
 import { CreatedKey, Key } from '../../customers/keys/shapes.ts'
 import type { KeyRow } from '../../customers/keys/store.ts'

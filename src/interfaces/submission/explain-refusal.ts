@@ -1,5 +1,4 @@
 /** Says why a client cannot authenticate. Only the holder of a genuine key learns what became of that key. */
-
 import type { Callers, KeyFault } from '../../customers/keys/callers.ts'
 import { isKeyShaped } from '../../customers/keys/key-secret.ts'
 import { Failure } from '../../platform/ground/errors.ts'

@@ -1,5 +1,4 @@
 /** Verifies the signatures of a page of an org's entries. Every run is itself an entry of the log. */
-
 import type { Db } from '../../platform/db/pool.ts'
 import { isoOrNull } from '../../platform/ground/instant.ts'
 import type { Log } from '../../platform/ground/log.ts'

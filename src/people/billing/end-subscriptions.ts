@@ -1,5 +1,4 @@
 /** What billing does in the background: subscriptions that run out, old events, and orgs that are deleted. */
-
 import { lockOrg } from '../../customers/orgs/store.ts'
 import type { StoreNeeds } from '../../platform/db/pool.ts'
 import type { PaymentProvider } from '../../providers/payments/payment-provider.ts'

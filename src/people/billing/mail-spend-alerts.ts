@@ -1,5 +1,4 @@
 /** Mails owners when the spend of the month reaches 80 and 100 percent of the cap. */
-
 import { usd } from '../../customers/usage/read.ts'
 import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'

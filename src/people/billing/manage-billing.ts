@@ -1,5 +1,4 @@
 /** What the owners of an org do: upgrade, open the payment provider's portal, set the spend cap. */
-
 import { isHigherPlan, type Plan } from '../../customers/orgs/plans.ts'
 import { setSpendCap } from '../../customers/orgs/store.ts'
 import type { AuditedNeeds, UserActor } from '../../journal/audit/append.ts'

@@ -1,5 +1,4 @@
 /** Plays the payment provider, for development: what a person does on its pages becomes a signed callback. */
-
 import type { Plan } from '../../customers/orgs/plans.ts'
 import { findOrg } from '../../customers/orgs/store.ts'
 import type { StoreNeeds } from '../../platform/db/pool.ts'

@@ -1,5 +1,4 @@
 /** Processes the signed callbacks of the payment provider, and gives an org the plan that its subscriptions pay for. */
-
 import type { ChangePlan } from '../../customers/orgs/change-plan.ts'
 import { isHigherPlan, type Plan } from '../../customers/orgs/plans.ts'
 import { findOrg, lockOrg } from '../../customers/orgs/store.ts'

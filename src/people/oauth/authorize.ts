@@ -1,5 +1,4 @@
 /** Checks a client's request for authorization, and keeps it until the person decides. */
-
 import { randomBytes } from 'node:crypto'
 import type { ScopeName } from '../../customers/keys/scopes.ts'
 import type { StoreNeeds } from '../../platform/db/pool.ts'

@@ -1,5 +1,4 @@
 /** The decision of a person about a client's request. */
-
 import { assertOpenTo } from '../../customers/accounts/sso-enforcement.ts'
 import type { ScopeName } from '../../customers/keys/scopes.ts'
 import type { AuditedNeeds, UserActor } from '../../journal/audit/append.ts'

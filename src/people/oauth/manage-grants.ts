@@ -1,5 +1,4 @@
 /** Lists grants, and ends them: by the person, an owner or the client, and when the person leaves the org or the service. */
-
 import type { Actor, Audit, AuditedNeeds, UserActor } from '../../journal/audit/append.ts'
 import type { StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'

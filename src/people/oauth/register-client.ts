@@ -1,5 +1,4 @@
 /** Dynamic registration of public clients (RFC 7591). Anyone may register, so everything about it is bounded. */
-
 import { z } from 'zod'
 import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { sha256Hex } from '../../platform/ground/crypto.ts'

@@ -1,5 +1,4 @@
 /** Turns an access token into the caller of a request: a live key for the whole org, with the scopes of the grant. */
-
 import type { Caller } from '../../customers/keys/caller.ts'
 import { type Callers, makeLastUses } from '../../customers/keys/callers.ts'
 import { requestsPerMinute } from '../../customers/orgs/plans.ts'

@@ -1,5 +1,4 @@
 /** Tokens of the directory. A token is shown once and stored as a hash. */
-
 import type { AuditedNeeds, UserActor } from '../../journal/audit/append.ts'
 import { randomBase62, sha256 } from '../../platform/ground/crypto.ts'
 import { keysetOf, type PageAsked } from '../../platform/ground/cursor.ts'

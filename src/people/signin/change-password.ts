@@ -1,5 +1,4 @@
 /** Forgotten, reset and changed passwords. */
-
 import type { EndProgramAccess } from '../../customers/accounts/manage-sessions.ts'
 import type { Passwords } from '../../customers/accounts/passwords.ts'
 import type { RecordPersonal } from '../../customers/accounts/personal-audit.ts'

@@ -1,5 +1,4 @@
 /** What happens when an address is verified: the account joins the org that invited it, or gets its own. */
-
 import { endAllSessions, raiseSessionVersion } from '../../customers/accounts/store/session-rows.ts'
 import type { Actor, Audit } from '../../journal/audit/append.ts'
 import type { Tx } from '../../platform/db/pool.ts'

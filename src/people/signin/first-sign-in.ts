@@ -1,5 +1,4 @@
 /** A link that signs in the owner of the first org once. The first start outside production prints it. */
-
 import { ssoRequired } from '../../customers/accounts/sso-enforcement.ts'
 import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { sha256 } from '../../platform/ground/crypto.ts'

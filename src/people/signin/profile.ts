@@ -1,5 +1,4 @@
 /** Who is signed in, and what they can change about themselves. */
-
 import { roles } from '../../customers/accounts/sessions.ts'
 import { assertOpenTo } from '../../customers/accounts/sso-enforcement.ts'
 import type { StoreNeeds } from '../../platform/db/pool.ts'

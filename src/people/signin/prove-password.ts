@@ -3,7 +3,6 @@
  * account from all addresses together. Strangers who guess cannot keep the owner out: browsers that are known to the
  * account and signed-in sessions have counts of their own.
  */
-
 import type { Passwords } from '../../customers/accounts/passwords.ts'
 import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'

@@ -1,5 +1,4 @@
 /** Signs in the person whom a provider has proven: finds, takes over or makes the account of their address. */
-
 import type { StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { newId } from '../../platform/ground/ids.ts'
 import { comparableAddress } from '../../platform/ground/mailbox.ts'

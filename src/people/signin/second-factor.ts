@@ -1,5 +1,4 @@
 /** The second factor of an account: set-up, backup codes, and the check of a code. */
-
 import type { RecordPersonal } from '../../customers/accounts/personal-audit.ts'
 import type { Actor } from '../../journal/audit/append.ts'
 import type { StoreNeeds, Tx } from '../../platform/db/pool.ts'

@@ -1,5 +1,4 @@
 /** Registration, and the verification of the address with the mailed code. */
-
 import type { Passwords } from '../../customers/accounts/passwords.ts'
 import type { Db, StoreNeeds, Tx } from '../../platform/db/pool.ts'
 import { sameBytes, sha256 } from '../../platform/ground/crypto.ts'

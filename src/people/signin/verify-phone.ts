@@ -1,5 +1,4 @@
 /** Verifies the phone number of a signed-in user with a code in a text message. */
-
 import type { RecordPersonal } from '../../customers/accounts/personal-audit.ts'
 import type { StoreNeeds } from '../../platform/db/pool.ts'
 import { sameBytes } from '../../platform/ground/crypto.ts'

@@ -2,7 +2,6 @@
  * Domains of people's addresses that an org has proven with a TXT record. Single sign-on and the directory act only for
  * addresses in them.
  */
-
 import { Resolver } from 'node:dns/promises'
 import type { AuditedNeeds, UserActor } from '../../journal/audit/append.ts'
 import { assertNotInTransaction, type Runner, type Tx } from '../../platform/db/pool.ts'

@@ -1,5 +1,4 @@
 /** The settings of single sign-on of an org. */
-
 import { countOutsideDomains, endSessionsOutsideSso } from '../../customers/accounts/store/enforcement-rows.ts'
 import type { AuditedNeeds, UserActor } from '../../journal/audit/append.ts'
 import type { Tx } from '../../platform/db/pool.ts'

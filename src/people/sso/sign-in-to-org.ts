@@ -1,5 +1,4 @@
 /** Signs in the person whom the identity provider of an org has proven, and makes them a member where that is allowed. */
-
 import type { AuditedNeeds } from '../../journal/audit/append.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'
 import { newId } from '../../platform/ground/ids.ts'

@@ -1,5 +1,4 @@
 /** What an invited person does with the link in the mail: look at it, accept it or decline it. */
-
 import { assertOpenTo } from '../../customers/accounts/sso-enforcement.ts'
 import { endExcessSessions } from '../../customers/accounts/store/session-rows.ts'
 import type { Actor, Audit, AuditedNeeds, UserActor } from '../../journal/audit/append.ts'

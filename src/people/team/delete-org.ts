@@ -2,7 +2,6 @@
  * Deletes an org. From the commit on nobody can use it: its members, keys and scheduled messages are gone. The rest of
  * its rows go in the background, because an org can have very many.
  */
-
 import { revokeAllKeys } from '../../customers/keys/store.ts'
 import type { Actor, Audit, UserActor } from '../../journal/audit/append.ts'
 import type { DeleteLog } from '../../journal/audit/delete-log.ts'

@@ -1,5 +1,4 @@
 /** Invitations to an org, as its owners manage them. The token exists only in the mail; the database has its hash. */
-
 import { randomBytes } from 'node:crypto'
 import type { Role } from '../../customers/accounts/sessions.ts'
 import { findOrg } from '../../customers/orgs/store.ts'

@@ -1,5 +1,4 @@
 /** What members do with orgs: create, look at, change. */
-
 import { assertOpenTo } from '../../customers/accounts/sso-enforcement.ts'
 import type { Actor, Audit, AuditedNeeds, UserActor } from '../../journal/audit/append.ts'
 import type { Db, Tx } from '../../platform/db/pool.ts'

@@ -1,5 +1,4 @@
 /** The countries of text messages, as the owners of an org set them. */
-
 import { type ChangeSmsGeo, countriesOf, readCountries } from '../../customers/orgs/sms-geo.ts'
 import { findOwnSmsGeo } from '../../customers/orgs/store.ts'
 import type { UserActor } from '../../journal/audit/append.ts'

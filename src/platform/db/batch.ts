@@ -2,7 +2,6 @@
  * Group commit: calls that arrive together share one statement. Otherwise the counter row of a busy org would be a queue
  * of single commits. An idle batcher runs a lone call at once; a busy one collects calls for its next statement.
  */
-
 import { currentRequest, inRequest, newRequestContext, type RequestContext } from '../ground/request-context.ts'
 import { hadNoEffect } from './faults.ts'
 import { assertNotInTransaction } from './pool.ts'

@@ -2,7 +2,6 @@
  * One effect per Idempotency-Key. A request claims its key first and records its response afterwards. Later requests
  * with the same key get that response until the key expires.
  */
-
 import { makeBatcher } from '../db/batch.ts'
 import { lostConnection } from '../db/faults.ts'
 import { inChunks } from '../db/in-chunks.ts'

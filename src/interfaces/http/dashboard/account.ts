@@ -1,5 +1,4 @@
 /** A signed-in person's own account: profile, password, second factor, sessions, data and deletion. */
-
 import { z } from 'zod'
 import type { ManageSessions } from '../../../customers/accounts/manage-sessions.ts'
 import type { ChangePassword } from '../../../people/signin/change-password.ts'

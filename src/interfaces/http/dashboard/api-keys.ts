@@ -1,5 +1,4 @@
 /** /api/internal/api-keys. Every member sees the keys, without their secrets. Only owners change them. */
-
 import { z } from 'zod'
 import type { KeyOwner, ManageKeys } from '../../../customers/keys/manage.ts'
 import { CreatedKey, CreateKey, Key, PatchKey, RevokedKey } from '../../../customers/keys/shapes.ts'

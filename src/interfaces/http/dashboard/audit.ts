@@ -1,5 +1,4 @@
 /** /api/internal/audit: the list, the verification of signatures, and the findings of the chain. */
-
 import { z } from 'zod'
 import type { FindAuditEntry, ListAudit } from '../../../journal/audit/list-entries.ts'
 import { shownEntry } from '../../../journal/audit/shown-entry.ts'

@@ -1,5 +1,4 @@
 /** /api/internal/billing: the plan, the spend cap and the pages of the payment provider. Open while the org is suspended. */
-
 import type { ManageBilling } from '../../../people/billing/manage-billing.ts'
 import type { ReadBilling } from '../../../people/billing/read-billing.ts'
 import { Billing, CheckoutPage, PatchBilling, PortalPage, StartUpgrade } from '../../../people/billing/shapes.ts'

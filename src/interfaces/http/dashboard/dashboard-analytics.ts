@@ -1,5 +1,4 @@
 /** /api/internal/analytics: figures of messages by day, job or subject variant. */
-
 import { z } from 'zod'
 import { channels } from '../../../platform/ground/channel.ts'
 import type { ReadAnalytics } from '../../../reports/analytics/read-analytics.ts'

@@ -1,5 +1,4 @@
 /** /api/internal/audiences: audiences, and sends to them. */
-
 import { givenId } from '../../../platform/ground/bounded-text.ts'
 import type { ManageAudiences } from '../../../recipients/audiences/manage-audiences.ts'
 import { CreateAudience } from '../../../recipients/audiences/shapes.ts'

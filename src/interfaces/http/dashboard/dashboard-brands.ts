@@ -1,5 +1,4 @@
 /** /api/internal/brands */
-
 import { z } from 'zod'
 import type { AddBrand, CorrectBrand, RemoveBrand } from '../../../senders/sms/brands/manage-brands.ts'
 import { Brand, CorrectedBrand, CreateBrand, PatchBrand } from '../../../senders/sms/brands/shapes.ts'

@@ -1,5 +1,4 @@
 /** /api/internal/campaigns */
-
 import { z } from 'zod'
 import type { AddCampaign, RemoveCampaign } from '../../../senders/sms/campaigns/manage-campaigns.ts'
 import { CreateCampaign } from '../../../senders/sms/campaigns/shapes.ts'

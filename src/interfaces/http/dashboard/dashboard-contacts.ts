@@ -1,5 +1,4 @@
 /** /api/internal/contacts */
-
 import { givenId } from '../../../platform/ground/bounded-text.ts'
 import { eachRefused, refusing } from '../../../platform/ground/refused-fields.ts'
 import type { FindContacts } from '../../../recipients/audiences/find-contacts.ts'

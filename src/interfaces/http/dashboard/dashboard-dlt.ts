@@ -1,5 +1,4 @@
 /** /api/internal/dlt: registrations for India. Only owners change them. */
-
 import type { z } from 'zod'
 import { CreateDltEntity, CreateDltHeader, CreateDltTemplate } from '../../../senders/sms/dlt/dlt-shapes.ts'
 import type { ManageDlt, ManageDltRows } from '../../../senders/sms/dlt/manage-dlt.ts'

@@ -1,5 +1,4 @@
 /** /api/internal/domains. */
-
 import type { ManageDomains } from '../../../senders/domains/manage.ts'
 import type { MailHosts } from '../../../senders/domains/records.ts'
 import {

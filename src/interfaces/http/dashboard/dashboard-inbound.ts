@@ -1,5 +1,4 @@
 /** /api/internal/inbound-sms, /api/internal/inbound-emails and /api/internal/inbound: received messages. */
-
 import { z } from 'zod'
 import type { Channel } from '../../../platform/ground/channel.ts'
 import { dashboardAttachmentPath } from '../../../sending/inbound/attachment-path.ts'

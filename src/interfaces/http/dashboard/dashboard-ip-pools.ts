@@ -1,5 +1,4 @@
 /** /api/internal/ip-pools: dedicated IP pools. */
-
 import { CreateIpPool, PatchIpPool } from '../../../senders/domains/ip-pool-shapes.ts'
 import type { ManageIpPools } from '../../../senders/domains/manage-ip-pools.ts'
 import type { DashboardRoute } from '../route.ts'

@@ -1,5 +1,4 @@
 /** /api/internal/jobs: sends to audiences, their progress, and canceling them. */
-
 import { z } from 'zod'
 import type { CancelJob } from '../../../sending/blasts/cancel-job.ts'
 import type { ReadJobs } from '../../../sending/blasts/read.ts'

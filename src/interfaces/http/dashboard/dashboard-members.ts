@@ -1,5 +1,4 @@
 /** /api/internal/audiences/{id}: the members of an audience, one by one and as CSV files. */
-
 import { keysetOf } from '../../../platform/ground/cursor.ts'
 import type { ExportCsv } from '../../../recipients/audiences/csv/export-csv.ts'
 import { type ImportCsv, maxCsvBytes } from '../../../recipients/audiences/csv/import-csv.ts'

@@ -1,5 +1,4 @@
 /** /api/internal/phone-numbers: numbers and sender ids. */
-
 import type { AddPhoneNumber, RebindNumber, ReleaseNumber } from '../../../senders/sms/phone-numbers/manage-numbers.ts'
 import { CreatePhoneNumber, PatchPhoneNumber } from '../../../senders/sms/phone-numbers/shapes.ts'
 import type { ReadNumbers } from '../../../senders/sms/registration/read-registrations.ts'

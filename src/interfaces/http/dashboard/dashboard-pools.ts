@@ -1,5 +1,4 @@
 /** /api/internal/pools: messaging pools. */
-
 import type { Scope } from '../../../platform/ground/scope.ts'
 import type { ManagePools } from '../../../senders/sms/pools/manage-pools.ts'
 import { CreatePool, PatchPool } from '../../../senders/sms/pools/pool-shapes.ts'

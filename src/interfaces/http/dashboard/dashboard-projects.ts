@@ -1,5 +1,4 @@
 /** /api/internal/projects */
-
 import type { ManageProjects } from '../../../customers/projects/manage.ts'
 import { CreateProject, PatchProject } from '../../../customers/projects/shapes.ts'
 import type { DashboardRoute } from '../route.ts'

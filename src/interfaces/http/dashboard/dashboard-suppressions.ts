@@ -1,5 +1,4 @@
 /** /api/internal/suppressions */
-
 import { z } from 'zod'
 import { givenId } from '../../../platform/ground/bounded-text.ts'
 import { channels } from '../../../platform/ground/channel.ts'

@@ -1,5 +1,4 @@
 /** /api/internal/templates: templates, their preview, and a test send of one. */
-
 import { z } from 'zod'
 import { givenId } from '../../../platform/ground/bounded-text.ts'
 import { channels } from '../../../platform/ground/channel.ts'

@@ -1,5 +1,4 @@
 /** /api/internal/tenants. Suspending, restoring and erasing need an API key. */
-
 import { z } from 'zod'
 import type { CreateTenants } from '../../../customers/tenants/create.ts'
 import type { TenantLifecycle } from '../../../customers/tenants/lifecycle.ts'

@@ -1,5 +1,4 @@
 /** /api/internal/webhooks and /api/internal/webhook-deliveries. */
-
 import { z } from 'zod'
 import { givenId } from '../../../platform/ground/bounded-text.ts'
 import type { ReadMessages } from '../../../sending/messages/read.ts'

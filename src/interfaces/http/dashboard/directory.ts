@@ -1,5 +1,4 @@
 /** /api/internal/scim: the tokens of the directory, and which role each of its groups gives. */
-
 import type { z } from 'zod'
 import type { GroupMapping, Mapping } from '../../../people/scim/group-mapping.ts'
 import type { ManageScimTokens } from '../../../people/scim/manage-tokens.ts'

@@ -1,5 +1,4 @@
 /** /api/internal/org/export: the data of an org, at once or as a job. */
-
 import type { z } from 'zod'
 import type { Clock } from '../../../platform/ground/clock.ts'
 import { keysetOf } from '../../../platform/ground/cursor.ts'

@@ -1,5 +1,4 @@
 /** /api/internal/messages: the list with its search, one message with what happened to it, canceling and sending again. */
-
 import { z } from 'zod'
 import { channels } from '../../../platform/ground/channel.ts'
 import { encodeCursor } from '../../../platform/ground/cursor.ts'

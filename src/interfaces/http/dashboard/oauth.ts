@@ -1,5 +1,4 @@
 /** /api/internal/oauth: the consent page of OAuth clients, and the grants of a person and of an org. */
-
 import type { Consent } from '../../../people/oauth/consent.ts'
 import type { EndGrants, ListGrants } from '../../../people/oauth/manage-grants.ts'
 import {

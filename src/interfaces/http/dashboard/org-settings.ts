@@ -1,5 +1,4 @@
 /** /api/internal/org/session-policy and /api/internal/org/sms-geo: how long sessions last, and where text messages may go. */
-
 import { z } from 'zod'
 import type { SessionPolicies } from '../../../customers/accounts/session-policy.ts'
 import type { OwnCountries, OwnSmsGeo } from '../../../people/team/own-sms-geo.ts'

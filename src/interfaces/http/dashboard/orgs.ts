@@ -1,5 +1,4 @@
 /** /api/internal/org and /api/internal/orgs: the active org, and all orgs of a user. */
-
 import type { DeleteOrg } from '../../../people/team/delete-org.ts'
 import type { ManageOrgs } from '../../../people/team/manage-orgs.ts'
 import type { TransferOwnership } from '../../../people/team/manage-team.ts'

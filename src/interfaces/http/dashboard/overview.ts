@@ -2,7 +2,6 @@
  * /api/internal/overview: what the first page of the dashboard shows, in one call. /api/internal/first-steps: how far an org
  * is with its setup. What was done once stays done.
  */
-
 import { z } from 'zod'
 import { monthOf } from '../../../customers/usage/periods.ts'
 import type { ReadUsage } from '../../../customers/usage/read.ts'

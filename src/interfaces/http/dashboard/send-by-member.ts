@@ -1,5 +1,4 @@
 /** Routes with which a member sends one message: a test of a template, and a message that they wrote. */
-
 import { z } from 'zod'
 import type { Actor } from '../../../journal/audit/append.ts'
 import { givenId } from '../../../platform/ground/bounded-text.ts'

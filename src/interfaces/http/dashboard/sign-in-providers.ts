@@ -1,5 +1,4 @@
 /** Sign-in with Google, GitHub and any OpenID Connect issuer: the redirect to the provider and the way back. */
-
 import { z } from 'zod'
 import type { ProviderSignIn } from '../../../people/signin/provider-sign-in.ts'
 import {

@@ -1,5 +1,4 @@
 /** Sign-in through the identity provider of an org: /api/auth/saml and /api/auth/sso. */
-
 import { z } from 'zod'
 import type { SsoRequired } from '../../../customers/accounts/sso-enforcement.ts'
 import type { SignedIn } from '../../../people/signin/complete-sign-in.ts'

@@ -1,5 +1,4 @@
 /** Settings of single sign-on: /api/internal/sso. */
-
 import { z } from 'zod'
 import { shownCertificate } from '../../../people/sso/certificates.ts'
 import { type EmailDomains, txtNameOf, txtValueOf } from '../../../people/sso/email-domains.ts'

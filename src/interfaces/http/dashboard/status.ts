@@ -1,5 +1,4 @@
 /** /api/internal/status: which parts of the service work, now and over the last 30 days. */
-
 import { z } from 'zod'
 import { isoOrNull } from '../../../platform/ground/instant.ts'
 import type { Health, PartStatus } from '../../../reports/health/watch-parts.ts'

@@ -1,5 +1,4 @@
 /** /api/internal/team: members and invitations. */
-
 import type { z } from 'zod'
 import { stepUpRequired } from '../../../customers/accounts/sso-enforcement.ts'
 import type { AnswerInvitation } from '../../../people/team/answer-invitation.ts'

@@ -1,5 +1,4 @@
 /** The members of an audience: one by one, and as CSV files. */
-
 import { z } from 'zod'
 import { keysetOf } from '../../../platform/ground/cursor.ts'
 import type { ExportCsv } from '../../../recipients/audiences/csv/export-csv.ts'

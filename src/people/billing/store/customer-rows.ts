@@ -1,5 +1,4 @@
 /** Orgs as customers of the payment provider, and what the billing page shows. */
-
 import type { Plan } from '../../../customers/orgs/plans.ts'
 import { statement } from '../../../platform/db/statement.ts'
 import type { SubscriptionStatus } from '../../../providers/payments/payment-provider.ts'

@@ -1,5 +1,4 @@
 /** Requests of clients that wait for a person's decision. Each belongs to the person who opened it. */
-
 import type { ScopeName } from '../../../customers/keys/scopes.ts'
 import type { Given } from '../../../platform/db/columns.ts'
 import { statement } from '../../../platform/db/statement.ts'

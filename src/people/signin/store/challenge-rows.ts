@@ -1,5 +1,4 @@
 /** Login challenges: what was proven so far on the way to a session. */
-
 import { deleteExpired, type Sweep } from '../../../customers/accounts/store/session-rows.ts'
 import type { Given } from '../../../platform/db/columns.ts'
 import { statement } from '../../../platform/db/statement.ts'

@@ -1,5 +1,4 @@
 /** The key with which the service signs its requests to identity providers. It is made when it is first needed. */
-
 import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { StoreNeeds } from '../../../platform/db/pool.ts'

@@ -1,5 +1,4 @@
 /** Orgs as one of their members sees them, and their deletion. */
-
 import type { Plan } from '../../../customers/orgs/plans.ts'
 import { statement } from '../../../platform/db/statement.ts'
 import { type Keyset, newestPageOf } from '../../../platform/ground/cursor.ts'

@@ -1,5 +1,4 @@
 /** What an export of an org contains: the types in the order of the file, and where their rows come from. */
-
 import { statement } from '../../../platform/db/statement.ts'
 import {
   anyTexts,

@@ -1,5 +1,4 @@
 /** Claims domains that are due for a check and records results. */
-
 import { rememberStep } from '../../../customers/orgs/store.ts'
 import type { Given } from '../../../platform/db/columns.ts'
 import { statement } from '../../../platform/db/statement.ts'

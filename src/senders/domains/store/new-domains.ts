@@ -1,5 +1,4 @@
 /** Adds domains: plan limits, project and tenant lookups, inserts, and promotion of test-mode rows. */
-
 import type { Plan } from '../../../customers/orgs/plans.ts'
 import { rememberStep } from '../../../customers/orgs/store.ts'
 import type { Given } from '../../../platform/db/columns.ts'

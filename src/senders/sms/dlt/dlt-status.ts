@@ -1,5 +1,4 @@
 /** Records the status of a DLT registration, with the event of a template. */
-
 import type { AppendEvents } from '../../../journal/events/append-events.ts'
 import type { Tx } from '../../../platform/db/pool.ts'
 import { type IdKind, isId } from '../../../platform/ground/ids.ts'

@@ -1,5 +1,4 @@
 /** Changes the members of a pool. A sender in a tenant's pool belongs to that tenant until it leaves. */
-
 import type { Caller } from '../../../customers/keys/caller.ts'
 import type { Tx } from '../../../platform/db/pool.ts'
 import { Failure, invalid } from '../../../platform/ground/errors.ts'
