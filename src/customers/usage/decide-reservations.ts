@@ -97,6 +97,12 @@ const groupsOf = (requests: ReservationRequest[]): Group[] => {
 const groupsByOrg = (requests: ReservationRequest[]): Group[] =>
   [...Map.groupBy(requests, ({ orgId }) => orgId).values()].flatMap(groupsOf)
 
+/** A statement stores at most one reservation of a message. The next one finds it for the other requests. */
+const firstOfEachMessage = (requests: ReservationRequest[]): ReservationRequest[] => {
+  const seen = new Set<string>()
+  return requests.filter(({ hold }) => !hold || seen.size < seen.add(hold.id).size)
+}
+
 const holdColumns = (groups: Group[]) => {
   const held = groups.flatMap(({ requests }, group) =>
     requests.flatMap(({ orgId, hold }) => (hold ? [{ orgId, hold, group }] : [])),
@@ -147,14 +153,15 @@ const lineColumns = (groups: Group[], at: Date) => {
 type Answer = { decided: Map<ReservationRequest, Decision>; refusedGroup: boolean }
 
 export const makeDecide = ({ db, clock }: { db: Pick<Runner, 'row'>; clock: Clock }) => {
-  const ask = async (groups: Group[], withRecipients: boolean): Promise<Answer> => {
+  /** The recipients of requests that were asked before are not read again. */
+  const ask = async (groups: Group[], asked: ReadonlySet<ReservationRequest>): Promise<Answer> => {
     const at = clock.now()
     const recipients: Recipient[] = []
     const holders: ReservationRequest[] = []
     for (const { requests } of groups) {
       for (const request of requests) {
         if (request.hold) holders.push(request)
-        if (!withRecipients || !request.recipients) continue
+        if (!request.recipients || asked.has(request)) continue
         for (const value of request.recipients.values)
           recipients.push({ request, value, recipients: request.recipients })
       }
@@ -197,9 +204,12 @@ export const makeDecide = ({ db, clock }: { db: Pick<Runner, 'row'>; clock: Cloc
    */
   return async (requests: ReservationRequest[]): Promise<Decision[]> => {
     const decisions = new Map<ReservationRequest, Decision>()
+    const asked = new Set<ReservationRequest>()
     let open = requests
-    let groups = groupsByOrg(open)
+    let together = true
     while (open.length > 0) {
+      const asking = firstOfEachMessage(open)
+      const groups: Group[] = together ? groupsByOrg(asking) : asking.map(alone)
       const first = open === requests
       const undecided = open
       // An earlier statement is already committed, so an error of a later one fails only the undecided requests.
@@ -207,10 +217,11 @@ export const makeDecide = ({ db, clock }: { db: Pick<Runner, 'row'>; clock: Cloc
         if (first) throw failed
         return { decided: new Map(undecided.map((request) => [request, { failed }])), refusedGroup: false }
       }
-      const { decided, refusedGroup } = await ask(groups, first).catch(failAll)
+      const { decided, refusedGroup } = await ask(groups, asked).catch(failAll)
+      for (const request of asking) asked.add(request)
       for (const [request, decision] of decided) decisions.set(request, decision)
       open = open.filter((request) => !decisions.has(request))
-      groups = refusedGroup ? open.map(alone) : groupsByOrg(open)
+      together = !refusedGroup
     }
     return requests.map((request) => decisions.get(request) as Decision)
   }

@@ -12,6 +12,7 @@ import type { Clock } from '../../platform/ground/clock.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { newId } from '../../platform/ground/ids.ts'
 import { silentLog } from '../../platform/ground/log.ts'
+import { makeDecide } from './decide-reservations.ts'
 import type { Spend } from './lines.ts'
 import { makeUsage, type Reservation, type Usage } from './reserve.ts'
 
@@ -413,6 +414,39 @@ test('X-305 concurrent reservations of one message by two processes count once, 
     expect(await used()).toBe(0)
   }
   expect(await database.sql('select id from usage_reservations')).toEqual([])
+})
+
+test('X-305 two claims of one message that are decided together share its reservation', async () => {
+  const { orgs } = await makeFixture()
+  const [orgId] = orgs as [string]
+  const spend: Spend = { orgId, tenantId: null, environment: 'live', keyId: null, channel: 'email', units: 1 }
+  const usage = makeUsage({ db: pools[0] as Db, clock, log: silentLog(), trusted: () => true })
+  const { lines } = await usage.prepare(spend)
+  const [earlier, message] = [newId('message'), newId('message')]
+  const requestOf = (id: string, claim: string) => ({
+    orgId,
+    channel: 'email' as const,
+    lines,
+    hold: { id, claim, at: clock.now(), parts: {} },
+  })
+  const decide = makeDecide({ db: pools[0] as Db, clock })
+  expect(await decide([requestOf(earlier, 'a')])).toEqual([{}])
+  // The first statement finds only the earlier reservation, so the others are decided by further ones.
+  const decisions = await decide([requestOf(earlier, 'b'), requestOf(message, 'c'), requestOf(message, 'd')])
+  const held = { held: { at: clock.now(), parts: {} } }
+  expect(decisions).toEqual([held, {}, held])
+  expect(
+    await database.sql('select id, claim from usage_reservations where org_id = $1 order by claim', [orgId]),
+  ).toEqual([
+    { id: earlier, claim: 'b' },
+    { id: message, claim: 'd' },
+  ])
+  const [counted] = await database.sql(
+    "select used::int from usage_counters where org_id = $1 and subject = 'org' and measure = 'email'",
+    [orgId],
+  )
+  expect(counted).toEqual({ used: 2 })
+  await database.sql('delete from usage_reservations where org_id = $1', [orgId])
 })
 
 test('concurrent reservations and releases never deadlock', async () => {
