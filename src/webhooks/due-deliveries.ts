@@ -9,7 +9,7 @@ type EndpointColumn = 'n' | 'url' | 'secret' | 'previous_secret' | 'previous_exp
 export type DueDelivery = Omit<DueRow, EndpointColumn | 'id'> & { id: string }
 
 /** The due deliveries of an endpoint, and the endpoint as it was when they were read. */
-export type DueBatch = {
+type DueBatch = {
   open: boolean
   url: string
   sealedSecrets: SigningSecrets

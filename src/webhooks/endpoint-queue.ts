@@ -39,7 +39,7 @@ export type QueueControl = {
   leaseUnderWay: () => Promise<unknown> | undefined
 }
 
-export type RunQueue = (queue: EndpointQueue, control: QueueControl) => RunningQueue
+type RunQueue = (queue: EndpointQueue, control: QueueControl) => RunningQueue
 
 type Needs = {
   db: Db

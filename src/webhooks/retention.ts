@@ -24,5 +24,3 @@ export const makeKeepDeliveries = ({ db, clock, log }: { db: Db; clock: Clock; l
     return inChunks(chunk, () => db.change(sweepPreviousSecrets, params))
   },
 })
-
-export type KeepDeliveries = ReturnType<typeof makeKeepDeliveries>

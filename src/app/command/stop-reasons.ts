@@ -1,5 +1,5 @@
 /** Why a process of the service stops. */
-export type StopReason = 'SIGINT' | 'SIGTERM' | 'launcher exited' | 'database lost'
+type StopReason = 'SIGINT' | 'SIGTERM' | 'launcher exited' | 'database lost'
 
 /** If stopping takes longer than this, something hangs and the process exits anyway. */
 export const stopTimeoutMs = 60_000

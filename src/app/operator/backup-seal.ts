@@ -48,7 +48,7 @@ export async function* sealBackup(content: AsyncIterable<Buffer>, masterKey: Buf
   yield frame(Buffer.alloc(0), lastFrame)
 }
 
-export type Seal = {
+type Seal = {
   /** The current master key and the previous ones. */
   masterKeys: Buffer[]
   /** Returns if the backup may be read although it is not authenticated, and throws otherwise. */

@@ -45,7 +45,7 @@ export type Needs = {
   signal?: AbortSignal
 }
 
-export type BackedUp = { rows: Rows; takenAt: string }
+type BackedUp = { rows: Rows; takenAt: string }
 
 /** Makes the output format independent of the server's settings, and disables all timeouts. */
 export const prepareSession = async (client: pg.ClientBase): Promise<void> => {

@@ -26,5 +26,3 @@ export const makeScim = ({ foundation, people, team, sso, replacements }: Needs)
     groups: makeDirectoryGroups({ db, clock, mapping }),
   }
 }
-
-export type Scim = ReturnType<typeof makeScim>

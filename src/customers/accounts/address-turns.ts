@@ -4,7 +4,7 @@
  */
 import { countedNetworks } from '../../platform/ground/ip-address.ts'
 
-export type AddressTurns = <T>(address: string | null, work: () => Promise<T>) => Promise<T>
+type AddressTurns = <T>(address: string | null, work: () => Promise<T>) => Promise<T>
 
 type Limits = {
   atOnce: number

@@ -2,7 +2,7 @@ import type { Audit, AuditEntry } from '../../journal/audit/append.ts'
 import type { Tx } from '../../platform/db/pool.ts'
 import type { Log } from '../../platform/ground/log.ts'
 
-export type PersonalEntry = Omit<AuditEntry, 'orgId' | 'resourceType' | 'resourceId'> & { userId: string }
+type PersonalEntry = Omit<AuditEntry, 'orgId' | 'resourceType' | 'resourceId'> & { userId: string }
 
 /**
  * Records what a user does to their own account. The entry is filed under one of their orgs. For a user without an org

@@ -4,7 +4,7 @@ import type { Runner } from '../../platform/db/pool.ts'
 import { Failure } from '../../platform/ground/errors.ts'
 import { endExcessSessions, findPolicy, findStrictestPolicy, type PolicyRow, setPolicy } from './store/session-rows.ts'
 
-export type PolicyChange = { max_session_age_hours?: number | null; max_sessions_per_user?: number | null }
+type PolicyChange = { max_session_age_hours?: number | null; max_sessions_per_user?: number | null }
 
 const none: PolicyRow = { max_session_age_hours: null, max_sessions_per_user: null }
 

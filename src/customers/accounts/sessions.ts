@@ -57,7 +57,7 @@ const sessionOf = (row: SessionRow, activeOrg: string | null) => {
   }
 }
 
-export type SignInFrom = {
+type SignInFrom = {
   method: string
   ip: string | null
   userAgent: string

@@ -40,9 +40,9 @@ const createdPerHour = 10
 /** An owner of the org in the dashboard, who has no key whose permissions a new key could exceed. */
 export type KeyOwner = Scope & { keyId: null; userId: string }
 
-export type KeyManager = Caller | KeyOwner
+type KeyManager = Caller | KeyOwner
 
-export type KeyFilters = { tenantId: string | null; environment: Environment | null; includeRevoked: boolean }
+type KeyFilters = { tenantId: string | null; environment: Environment | null; includeRevoked: boolean }
 
 /** How long people see a key after it is revoked. */
 const revokedShownMs = 90 * dayMs

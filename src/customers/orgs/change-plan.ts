@@ -8,7 +8,7 @@ import { lockOrg, type OrgRow, setPlan } from './store.ts'
 /** Limits that an operator agreed with the org. Null keeps the current one. */
 type Contract = { rate: number | null; email: number | null; sms: number | null }
 
-export type PlanChange = { orgId: string; plan: Plan; contract?: Contract }
+type PlanChange = { orgId: string; plan: Plan; contract?: Contract }
 
 /**
  * Returns the org after the change, undefined if it does not exist. A trigger makes every process forget its copies of

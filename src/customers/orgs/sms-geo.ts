@@ -8,7 +8,7 @@ import { callingCodeOf, isCountry } from '../../platform/ground/phone-number.ts'
 import { findSmsGeo, setSmsGeo } from './store.ts'
 
 /** Null allows every country. An empty set allows none. */
-export type AllowedCountries = ReadonlySet<string> | null
+type AllowedCountries = ReadonlySet<string> | null
 
 /** Reads the stored list. A list that cannot be read counts as not configured. */
 export const parseSmsGeo = (stored: string | null): AllowedCountries => {
@@ -53,7 +53,7 @@ export const countriesOf = (stored: string | null): string[] | null => {
   return stored === '' ? [] : stored.split(',')
 }
 
-export type SmsGeoChange = {
+type SmsGeoChange = {
   orgId: string
   actor: Extract<Actor, { kind: 'user' | 'system' }>
   /** As `readCountries` returns them. */

@@ -18,7 +18,7 @@ const orgColumns = columns({
 
 export type OrgRow = RowOf<typeof orgColumns>
 
-export type FirstStep = 'verify_domain' | 'add_webhook'
+type FirstStep = 'verify_domain' | 'add_webhook'
 
 /**
  * A part of a statement that does one of the first steps of an org, so that the step stays done when its row is removed.

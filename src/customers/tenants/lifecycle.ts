@@ -32,12 +32,12 @@ import {
  * Cancels the tenant's scheduled messages in the transaction that suspends or archives it. Returns how many were
  * canceled.
  */
-export type CancelScheduled = (tx: Tx, work: { orgId: string; tenantId: string; reason: string }) => Promise<number>
+type CancelScheduled = (tx: Tx, work: { orgId: string; tenantId: string; reason: string }) => Promise<number>
 
 /** How many tenants one request searches. */
 const searchWindow = 10_000
 
-export type TenantFilters = { externalRef: string | null; status: TenantStatus | null }
+type TenantFilters = { externalRef: string | null; status: TenantStatus | null }
 
 type Transition = {
   statement: Statement<{ orgId: string; id: string; at: Date }, TenantRow>

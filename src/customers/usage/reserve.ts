@@ -53,7 +53,7 @@ export type Keep = { id: string; claim?: string | null; parts?: Parts }
 /** The usage of a send that `reserveWith` decides. */
 export type PreparedSpend = { orgId: string; channel: Spend['channel']; lines: Line[]; at: Date; allowance: Allowance }
 
-export type SuppressedRecipients = { suppressed: ReadonlySet<string> }
+type SuppressedRecipients = { suppressed: ReadonlySet<string> }
 
 const allowanceFrom = (row: AllowanceRow): Allowance => ({
   plan: row.plan,

@@ -54,10 +54,10 @@ export type DirectoryAccess = { by: 'directory' }
 export type LinkAccess<Ref = unknown> = { by: 'link'; read: (token: string) => Ref | undefined }
 
 /** A program on this machine, in development. */
-export type MachineAccess = { by: 'machine' }
+type MachineAccess = { by: 'machine' }
 
 /** Anyone. The handler checks what the request proves, such as the signature of a provider. */
-export type OpenAccess = { by: 'anyone' }
+type OpenAccess = { by: 'anyone' }
 
 export type Access =
   | KeyAccess
@@ -93,7 +93,7 @@ export type UserSession = Pick<
 >
 export type MemberSession = UserSession & { orgId: string; role: Role; orgSuspended: boolean }
 
-export type SessionBehind<G extends SessionGate> = G extends 'public'
+type SessionBehind<G extends SessionGate> = G extends 'public'
   ? undefined
   : G extends 'requireUserSession'
     ? UserSession
@@ -173,7 +173,7 @@ export type RouteResponse = {
   recorded?: true
 }
 
-export type ResponseShape = {
+type ResponseShape = {
   schema: z.ZodType
   description: string
   /** The media type of a response that is not JSON. A star means any type, as for a file from a stranger. */

@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /** What the inner request takes over from the outer one. */
-export type SelfCall = { requestId: string; address: string | null }
+type SelfCall = { requestId: string; address: string | null }
 
 const current = new AsyncLocalStorage<SelfCall>()
 

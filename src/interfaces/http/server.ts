@@ -66,7 +66,7 @@ export interface WebPages {
   send(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
 }
 
-export type ServerNeeds = {
+type ServerNeeds = {
   /** The last one has an empty prefix. */
   areas: readonly Area[]
   doors: Doors

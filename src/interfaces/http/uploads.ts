@@ -4,7 +4,7 @@
  */
 import { Failure } from '../../platform/ground/errors.ts'
 
-export type UploadLimits = { perCaller: number; total: number }
+type UploadLimits = { perCaller: number; total: number }
 
 type Held = { caller: string; bytes: number; refuse: (failure: Failure) => void }
 

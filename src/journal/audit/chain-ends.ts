@@ -33,7 +33,7 @@ export const registerDigest = (previous: Buffer, seq: number, orgId: string): Bu
  * `pruned` is the last link that retention removed. `register` is the newest row of the register.
  */
 type EndKind = 'head' | 'registered' | 'pruned' | 'register'
-export type ChainEnd = { end: EndKind; orgId: string; seq: number; digest: Buffer }
+type ChainEnd = { end: EndKind; orgId: string; seq: number; digest: Buffer }
 
 export const signEnd = (secret: string | undefined, { end, orgId, seq, digest }: ChainEnd): string | null =>
   secret === undefined ? null : makeHmac(secret)(JSON.stringify([end, orgId, seq, digest.toString('hex')]))

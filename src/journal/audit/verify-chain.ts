@@ -58,7 +58,7 @@ export const isSound = (findings: EntryFindings, ends: string[]): boolean =>
 
 export const isIntact = (report: ChainReport): boolean => isSound(report, [report.head, report.pruned, report.register])
 
-export type ChainLink = { seq: number; digest: Buffer }
+type ChainLink = { seq: number; digest: Buffer }
 type Walked = { checked: number; last: ChainLink; findings: EntryFindings }
 
 export const prunedEnd = ({ pruned_seq: seq, pruned_digest }: ChainRow): ChainLink => ({
@@ -66,7 +66,7 @@ export const prunedEnd = ({ pruned_seq: seq, pruned_digest }: ChainRow): ChainLi
   digest: pruned_digest ?? Buffer.alloc(0),
 })
 
-export type VerifyOptions = {
+type VerifyOptions = {
   /** Signatures and seals of entries before this time are not judged, for example those of a former secret. */
   createdAfter?: Date | undefined
   /** The status of the register, if it is known already. */

@@ -35,7 +35,7 @@ export type NotedHead = WitnessedHead & { at: string }
  * Where heads are written. `written` is called for each head that is stored; the others are written again later. The
  * promise rejects if some head is not stored.
  */
-export interface HeadWriter {
+interface HeadWriter {
   write(heads: NotedHead[], written: (head: NotedHead) => void): Promise<void>
   close(): void
 }

@@ -81,5 +81,3 @@ export const makeEventAnnouncer = ({ db, log }: { db: Pick<Db, 'rows'>; log: Log
     },
   }
 }
-
-export type EventAnnouncer = ReturnType<typeof makeEventAnnouncer>

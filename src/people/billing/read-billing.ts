@@ -8,7 +8,7 @@ import { isoOrNull } from '../../platform/ground/instant.ts'
 import type { Billing } from './shapes.ts'
 import { type BillingRow, findBilling } from './store/customer-rows.ts'
 
-export type BillingPage = z.output<typeof Billing>
+type BillingPage = z.output<typeof Billing>
 
 /** The plan, the month so far, and how the org pays. */
 export type ReadBilling = (orgId: string) => Promise<BillingPage>

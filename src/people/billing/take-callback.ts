@@ -9,7 +9,7 @@ import type { Card, PaidPlan, PaymentEvent, PaymentProvider } from '../../provid
 import { keepCustomer, setCard } from './store/customer-rows.ts'
 import { applyEvent, findPaying } from './store/subscription-rows.ts'
 
-export type PaymentChange = {
+type PaymentChange = {
   /** The plan of the org. */
   present: Plan
   /** What the changed subscription paid for before, and pays for now. */
@@ -41,7 +41,7 @@ export const makeSettlePlan =
 export type SettlePlan = ReturnType<typeof makeSettlePlan>
 
 /** `stale`: a newer event of the same subscription came first. `ignored`: the event does not concern a plan. */
-export type CallbackOutcome = 'applied' | 'repeated' | 'stale' | 'ignored'
+type CallbackOutcome = 'applied' | 'repeated' | 'stale' | 'ignored'
 
 /** Throws SignatureFault, and PaymentFault for an event that cannot be read yet. */
 export type TakeCallback = (body: Buffer, signature: string | undefined) => Promise<CallbackOutcome>

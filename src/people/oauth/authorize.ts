@@ -12,7 +12,7 @@ import { insertRequest, trimRequests } from './store/request-rows.ts'
 /** The values of each parameter, as often as it was given. */
 export type GivenParameters = Record<string, string[]>
 
-export type AuthorizationRequest = {
+type AuthorizationRequest = {
   clientId: string
   redirectUri: string
   state: string | null

@@ -1,5 +1,5 @@
 /** An error in the form of the OAuth standards, which clients expect instead of the error envelope. */
-export type OAuthErrorCode =
+type OAuthErrorCode =
   | 'invalid_request'
   | 'invalid_client'
   | 'invalid_grant'

@@ -30,7 +30,7 @@ const callerOf = (row: TokenRow): Caller => ({
 })
 
 /** The part of `Callers` that admission uses, and the end of the work in the background. */
-export type TokenCallers = Pick<Callers, 'find' | 'recordUse' | 'drained'>
+type TokenCallers = Pick<Callers, 'find' | 'recordUse' | 'drained'>
 
 /** Nothing is cached: a grant that ends and a role that changes take effect on the next request. */
 export const makeTokenCallers = ({ db, log, keys }: { db: Db; log: Log; keys: Callers }): TokenCallers => {

@@ -10,7 +10,7 @@ const accessShape = new RegExp(`^svc_oat_${secret}$`)
 /** The first secret is that of the grant and never changes, the second one is new in every token. */
 const refreshShape = new RegExp(`^svc_ort_(${secret})\\.${secret}$`)
 
-export type Minted = { text: string; hash: Buffer }
+type Minted = { text: string; hash: Buffer }
 
 const minted = (text: string): Minted => ({ text, hash: sha256(text) })
 

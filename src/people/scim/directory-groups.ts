@@ -27,7 +27,7 @@ import { findUsersById, registerMembers } from './store/directory-user-rows.ts'
 export type DirectoryGroup = DirectoryGroupRow & { members: GroupMemberRow[] }
 
 /** Without its members a large group is quick to read. */
-export type GroupRead = { members: boolean }
+type GroupRead = { members: boolean }
 
 /** A page ends early rather than show more members than this. It has at least one group. */
 const membersPerPage = 20_000

@@ -14,7 +14,7 @@ import {
   putMapping,
 } from './store/mapping-rows.ts'
 
-export type GroupRole = { displayName: string; role: DirectoryRole }
+type GroupRole = { displayName: string; role: DirectoryRole }
 export type Mapping = { defaultRole: DirectoryRole; groups: GroupRole[] }
 
 /** Group names are compared without regard to case. */
@@ -37,7 +37,7 @@ const initial: Mapping = {
 /** A group with such a name gives nothing, so that nobody takes it for the owners of the org. */
 const ownerNames = new Set(['owner', 'owners'])
 
-export type GivenMapping = { defaultRole?: string; groups?: { displayName: string; role: string }[] }
+type GivenMapping = { defaultRole?: string; groups?: { displayName: string; role: string }[] }
 
 /** Changes by a directory, or that follow from the mapping, have no user as their actor. */
 export type DirectoryActor = Extract<Actor, { kind: 'nobody' }>

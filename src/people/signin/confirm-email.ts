@@ -15,7 +15,7 @@ import {
   setPassword,
 } from './store/user-rows.ts'
 
-export type Invited = { inviteHash: Buffer; userId: string; email: string; actor: Actor }
+type Invited = { inviteHash: Buffer; userId: string; email: string; actor: Actor }
 
 /** Accepts the invitation and returns its org. Undefined when it is for another address, or no longer open. */
 export type JoinInvited = (tx: Tx, invited: Invited) => Promise<string | undefined>

@@ -33,7 +33,7 @@ export type CodeRequired = { challengeId: string; email: string; expiresAt: Date
 export type FactorRequired = { challengeId: string; expiresAt: Date }
 
 /** `sessionId` is the session to step up, or null to open one. A challenge works for nothing else. */
-export type ChallengeName = { challengeId: string; sessionId: string | null }
+type ChallengeName = { challengeId: string; sessionId: string | null }
 
 type Begun = { email: string; password: string; redirectTo: string; sessionId: string | null }
 

@@ -33,7 +33,7 @@ export type Registration = {
   inviteToken: string | null
 }
 
-export type EmailCode = { email: string; code: string; pending: string | undefined; activeOrg: string | undefined }
+type EmailCode = { email: string; code: string; pending: string | undefined; activeOrg: string | undefined }
 
 type Needs = StoreNeeds & {
   log: Log

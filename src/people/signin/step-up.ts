@@ -15,7 +15,7 @@ import { findAccount, findFilingOrg } from './store/user-rows.ts'
 type OwnSession = { userId: string; sessionId: string }
 
 /** The session has a new token from now on. */
-export type SteppedUp = { session: OpenedSession; backupCodesLeft?: number }
+type SteppedUp = { session: OpenedSession; backupCodesLeft?: number }
 
 type Needs = {
   db: Db

@@ -23,7 +23,7 @@ import {
 } from './store/email-domain-rows.ts'
 
 /** The TXT records of a name. Empty if there are none, or the look-up fails. */
-export type LookUpTxt = (name: string) => Promise<string[]>
+type LookUpTxt = (name: string) => Promise<string[]>
 
 const deadlineMs = 10_000
 

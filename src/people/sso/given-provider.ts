@@ -5,9 +5,9 @@ import { readCertificate } from './certificates.ts'
 import { type DescribedProvider, fetchMetadata, MetadataFault, readMetadata } from './idp-metadata.ts'
 import type { SsoBody } from './shapes.ts'
 
-export type GivenSaml = { protocol: 'saml'; entityId: string; ssoUrl: string; certificates: string[] }
+type GivenSaml = { protocol: 'saml'; entityId: string; ssoUrl: string; certificates: string[] }
 /** Without a secret, the stored one stays. */
-export type GivenOidc = { protocol: 'oidc'; issuer: string; clientId: string; clientSecret: string | undefined }
+type GivenOidc = { protocol: 'oidc'; issuer: string; clientId: string; clientSecret: string | undefined }
 export type GivenProvider = GivenSaml | GivenOidc
 
 const refuse = (field: keyof SsoBody, message: string): never => {

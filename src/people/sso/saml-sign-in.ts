@@ -13,9 +13,9 @@ import { findConnection, findConnectionBySlug, type NamedConnection } from './st
 import { spendId, sweepUsedIds } from './store/sign-in-rows.ts'
 
 /** What the browser that began a sign-in brings back. */
-export type SamlRequest = { orgId: string; requestId: string; expires: number }
+type SamlRequest = { orgId: string; requestId: string; expires: number }
 
-export type SamlReturn = {
+type SamlReturn = {
   /** The org in the address. Undefined at the address of the whole service, where the request names the org. */
   slug: string | undefined
   samlResponse: string

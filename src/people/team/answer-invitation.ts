@@ -11,9 +11,9 @@ import { orNotFound } from '../../platform/ground/or-not-found.ts'
 import { endInvitation, findInvitationByToken, type InvitationRow } from './store/invitation-rows.ts'
 import { findInvitee, findRole, hasAccount, joinTeam, lockTeam, setFirstDefaultOrg } from './store/team-rows.ts'
 
-export type Invitee = { userId: string; email: string }
+type Invitee = { userId: string; email: string }
 
-export type Joined =
+type Joined =
   | { outcome: 'joined'; orgId: string; orgName: string; role: string }
   /** `not_found`: unknown, used, revoked or replaced. */
   | { outcome: 'not_found' | 'expired' | 'other_address' | 'already_member' }
@@ -22,7 +22,7 @@ export type Joined =
  * Ends the invitation and adds the membership in the transaction of the caller. The address of the invitee must be
  * verified. Any outcome but `joined` changes nothing.
  */
-export type JoinByInvitation = (tx: Tx, invitee: Invitee, tokenHash: Buffer, actor: Actor) => Promise<Joined>
+type JoinByInvitation = (tx: Tx, invitee: Invitee, tokenHash: Buffer, actor: Actor) => Promise<Joined>
 
 export const makeJoinByInvitation =
   ({ clock, audit }: { clock: Clock; audit: Audit }): JoinByInvitation =>

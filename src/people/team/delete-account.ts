@@ -13,7 +13,7 @@ import { deleteInvitationsTo } from './store/invitation-rows.ts'
 import { lockOwnOrgs, nextOwnOrg } from './store/own-org-rows.ts'
 import { deleteUser, findHeir, findRole, type LockedOrg } from './store/team-rows.ts'
 
-export type LeftOrgs = {
+type LeftOrgs = {
   transferred: { org_id: string; to_user_id: string; promoted_to_owner: boolean }[]
   deleted_orgs: string[]
 }
@@ -22,7 +22,7 @@ export type LeftOrgs = {
  * Every org whose owner pointer names the user goes to its heir. An org without another member has no heir: it is
  * deleted if the user agreed to that, or else nothing at all changes.
  */
-export type LeaveOrgs = (tx: Tx, actor: Actor, leaving: { userId: string; deleteOwned: boolean }) => Promise<LeftOrgs>
+type LeaveOrgs = (tx: Tx, actor: Actor, leaving: { userId: string; deleteOwned: boolean }) => Promise<LeftOrgs>
 
 export const makeLeaveOrgs =
   ({ movePointer, close }: { movePointer: MovePointer; close: CloseOrg }): LeaveOrgs =>
@@ -60,7 +60,7 @@ export type DeleteAccount = (
 ) => Promise<LeftOrgs>
 
 /** Ends what a person has in another module, such as grants, in the transaction of the deletion. */
-export type EndAccountWork = (tx: Tx, actor: UserActor) => Promise<unknown>
+type EndAccountWork = (tx: Tx, actor: UserActor) => Promise<unknown>
 
 type Needs = {
   db: Db

@@ -24,7 +24,7 @@ import { purgeEvents, purges } from './store/purge-rows.ts'
 import { type LockedOrg, leaveDefaultOrg } from './store/team-rows.ts'
 
 /** Ends what an org has under way in a module, such as scheduled messages, in the transaction of the deletion. */
-export type EndOrgWork = (tx: Tx, work: { orgId: string; at: Date }) => Promise<unknown>
+type EndOrgWork = (tx: Tx, work: { orgId: string; at: Date }) => Promise<unknown>
 
 /** In the transaction of the caller, who holds the lock of the org. */
 export type CloseOrg = (tx: Tx, actor: Actor, userId: string, org: LockedOrg) => Promise<void>

@@ -29,7 +29,7 @@ const keptMs = 90 * dayMs
 const perHour = 50
 
 /** What the mail of an invitation says. */
-export type InvitationMail = {
+type InvitationMail = {
   orgId: string
   to: string
   orgName: string
@@ -40,7 +40,7 @@ export type InvitationMail = {
 }
 
 /** `sso_exempt`: the person may open the org without its identity provider. */
-export type NewInvitation = { email: string; role: Role; sso_exempt: boolean }
+type NewInvitation = { email: string; role: Role; sso_exempt: boolean }
 
 type Needs = AuditedNeeds & {
   limiter: Limiter | undefined

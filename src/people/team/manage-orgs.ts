@@ -25,7 +25,7 @@ import { setFirstDefaultOrg } from './store/team-rows.ts'
  * A new org with its first owner, the owner pointer and the default project, in the transaction of the caller. A user
  * without a default org gets this one.
  */
-export type BeginOrg = (
+type BeginOrg = (
   tx: Tx,
   actor: Actor,
   input: { name: string; slug?: string | undefined; userId: string },

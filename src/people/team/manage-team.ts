@@ -32,7 +32,7 @@ export type EndMemberWork = (
 ) => Promise<unknown>
 
 /** `left`: the member did it themselves. */
-export type EndedMembership = { orgId: string; id: string; userId: string; via?: 'scim'; left?: true }
+type EndedMembership = { orgId: string; id: string; userId: string; via?: 'scim'; left?: true }
 
 /** In the transaction of the caller, who holds the lock of the org. Returns false if there is no such membership. */
 export type EndMembership = (tx: Tx, actor: Actor, member: EndedMembership) => Promise<boolean>
@@ -73,7 +73,7 @@ export const makeLeaveTeam =
       await endMembership(tx, actor, { orgId, id: own.id, userId, left: true })
     })
 
-export type MemberChange = { id: string; role?: Role | undefined; sso_exempt?: boolean | undefined }
+type MemberChange = { id: string; role?: Role | undefined; sso_exempt?: boolean | undefined }
 
 type Needs = { db: Db; audit: Audit; endMembership: EndMembership }
 
@@ -133,7 +133,7 @@ export const makeListTeam = ({ db }: { db: Db }) => ({
 export type ListTeam = ReturnType<typeof makeListTeam>
 
 type NewOwner = { orgId: string; member: { id: string; userId: string } }
-export type TransferReason = 'account_deleted' | 'transfer'
+type TransferReason = 'account_deleted' | 'transfer'
 
 /** Moves the pointer in the transaction of the caller, who holds the lock of the org. Returns whether it promoted. */
 export type MovePointer = (tx: Tx, actor: Actor, to: NewOwner, reason: TransferReason) => Promise<boolean>

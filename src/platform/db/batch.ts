@@ -6,7 +6,7 @@ import { currentRequest, inRequest, newRequestContext, type RequestContext } fro
 import { hadNoEffect } from './faults.ts'
 import { assertNotInTransaction } from './pool.ts'
 
-export type BatchOptions<In, Out> = {
+type BatchOptions<In, Out> = {
   name: string
   /** Runs one statement for all items and returns their results in the same order. All items succeed, or none. */
   run: (items: In[]) => Promise<Out[]>

@@ -61,7 +61,7 @@ const exactInteger = (text: string): number => {
 }
 
 /** The connections of the pool now. */
-export type PoolState = { busy: number; idle: number; waiting: number }
+type PoolState = { busy: number; idle: number; waiting: number }
 
 /** Measures waits, and marks errors of connections that were never there. */
 class MeasuredPool extends pg.Pool {
@@ -96,7 +96,7 @@ class MeasuredPool extends pg.Pool {
   }
 }
 
-export type DbOptions = {
+type DbOptions = {
   url: string
   log: Pick<Log, 'warn'>
   poolSize?: number

@@ -5,7 +5,7 @@
 import type pg from 'pg'
 
 /** An index that a migration creates: `create index <name> on <table> <definition>`. */
-export type WantedIndex = { name: string; table: string; definition: string }
+type WantedIndex = { name: string; table: string; definition: string }
 
 const maxNameLength = 63
 

@@ -6,7 +6,7 @@ import { splitStatements } from './split-statements.ts'
 /** A table of this size is read and indexed in a few milliseconds. */
 export const largeBytes = 1_048_576
 
-export type SplitMigration = {
+type SplitMigration = {
   /** The text that runs in a transaction. */
   sql: string
   /** Statements that create indexes of large tables or check all rows of them, to be run after it. */

@@ -55,7 +55,7 @@ const scrubArguments = ([first, ...others]: unknown[]): unknown[] => {
   return [typeof shown === 'object' ? shown : { fields: shown }, ...others.map(scrub), ...message]
 }
 
-export type LogOptions = {
+type LogOptions = {
   level: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   format: 'json' | 'pretty'
   /** A file descriptor or a path. Default: standard error. */

@@ -4,7 +4,7 @@
  */
 import { Failure } from './errors.ts'
 
-export type TakeTurn = <T>(orgId: string, work: () => Promise<T>) => Promise<T>
+type TakeTurn = <T>(orgId: string, work: () => Promise<T>) => Promise<T>
 
 /** `what` is the plural name of the work, for the error. */
 type Limits = { what: string; running: number; waitingPerOrg: number }

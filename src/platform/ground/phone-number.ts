@@ -11,7 +11,7 @@ const e164 = /^\+[1-9]\d{1,14}$/
 export const isE164 = (value: string): boolean => e164.test(value)
 
 /** A calling code and its countries as ISO 3166-1 alpha-2 codes. `XK` is Kosovo. Codes of no country have none. */
-export type CallingCode = { code: string; countries: readonly string[] }
+type CallingCode = { code: string; countries: readonly string[] }
 
 /** Codes of services and networks that belong to no country. */
 const withoutCountry = ['800', '808', '870', '878', '881', '882', '883', '888', '979']

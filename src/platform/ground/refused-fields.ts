@@ -5,7 +5,7 @@
 import { z } from 'zod'
 
 /** For each field, a message that says what to do instead. */
-export type RefusedFields = Record<string, string>
+type RefusedFields = Record<string, string>
 
 export const refusedFields = z.registry<RefusedFields>()
 

@@ -6,7 +6,7 @@ const basic = new Set(
 /** Each is sent as an escape character and another one, which count two and stay together. */
 const extension = new Set('\f^{}\\[~]|€')
 
-export type SmsEncoding = 'gsm7' | 'ucs2'
+type SmsEncoding = 'gsm7' | 'ucs2'
 
 /** Units are septets in GSM-7 and UTF-16 code units in UCS-2. Each part of several loses some to its header. */
 const limits: Record<SmsEncoding, { alone: number; part: number }> = {
@@ -24,7 +24,7 @@ const unitsOf = (character: string, encoding: SmsEncoding): number => {
   return extension.has(character) ? 2 : 1
 }
 
-export type SmsParts = { encoding: SmsEncoding; parts: string[] }
+type SmsParts = { encoding: SmsEncoding; parts: string[] }
 
 /** The parts of the text. A character is never split over two parts. An empty text is one empty part. */
 export const splitText = (text: string): SmsParts => {

@@ -36,7 +36,7 @@ export interface TraceSpan {
 
 export type SpanStart = { kind: SpanKind; name: string; fields: SpanFields; parent: string | undefined }
 
-export interface Tracer {
+interface Tracer {
   start(span: SpanStart): TraceSpan
 }
 
@@ -86,7 +86,7 @@ const traceparentParts = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})
 /** Longer headers are not a traceparent of any version that we can read. */
 const longestTraceparent = 256
 
-export type TraceParent = { traceId: string; spanId: string; traceFlags: number }
+type TraceParent = { traceId: string; spanId: string; traceFlags: number }
 
 /** Undefined when the header is invalid, which starts a new trace. Only the first version ends after the flags. */
 export const readTraceparent = (text: string | undefined): TraceParent | undefined => {

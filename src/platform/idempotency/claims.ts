@@ -79,7 +79,7 @@ const maySee = (own: Buffer, recorded: Buffer | null): boolean =>
 type ClaimRequest = { scope: Scope; key: string; fingerprint: Buffer; bindings: Buffer; id: string }
 /** `process` is the name of this process in the claim. */
 type ClaimResult = ClaimRow & { process: string }
-export type RecordedResponse = { claim: IdempotencyClaim; status: number; body: string }
+type RecordedResponse = { claim: IdempotencyClaim; status: number; body: string }
 
 type Needs = {
   db: Db

@@ -104,7 +104,7 @@ const stateOf = (window: Window | undefined, { limit, windowMs }: Bucket, at: nu
         resetAt: window.ring[window.head]! + windowMs,
       }
 
-export type MemoryLimiter = Limiter & {
+type MemoryLimiter = Limiter & {
   /** The number of buckets and the bytes of their rings. Too slow for every request: it visits all buckets. */
   held(): { buckets: number; bytes: number }
 }

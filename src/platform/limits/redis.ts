@@ -103,7 +103,7 @@ const statesOf = (buckets: readonly Bucket[], reply: number[]): BucketState[] =>
     resetAt: reply[2 * i + 2]!,
   }))
 
-export type RedisLimiterOptions = {
+type RedisLimiterOptions = {
   url: string
   log: Pick<Log, 'info' | 'warn'>
   timeoutMs?: number

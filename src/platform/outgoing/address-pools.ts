@@ -2,7 +2,7 @@
 import { buildConnector, Pool } from 'undici'
 import { literalOf, OutgoingFault } from './check-address.ts'
 
-export type AddressPool = { pool: Pool; inFlight: number; idleSince: number }
+type AddressPool = { pool: Pool; inFlight: number; idleSince: number }
 
 export type PoolOptions = {
   /** For tests: an additional trusted root certificate. */

@@ -3,7 +3,7 @@ import type ipaddr from 'ipaddr.js'
 import { contains, type IpRange, parseIp, parseRange } from '../ground/ip-address.ts'
 
 /** Why a request to a customer's URL failed. */
-export type FaultKind = 'timeout' | 'connection' | 'tls' | 'dns' | 'url_not_allowed'
+type FaultKind = 'timeout' | 'connection' | 'tls' | 'dns' | 'url_not_allowed'
 
 export class OutgoingFault extends Error {
   readonly kind: FaultKind

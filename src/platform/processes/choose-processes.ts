@@ -1,7 +1,7 @@
 /** Decides how many processes the service runs as. */
 import type { ProcessPlan } from './supervise.ts'
 
-export type ProcessSettings = {
+type ProcessSettings = {
   production: boolean
   /** Undefined: not set. */
   apiProcesses: number | undefined
@@ -9,7 +9,7 @@ export type ProcessSettings = {
   cores: number
 }
 
-export type ProcessChoice = {
+type ProcessChoice = {
   /** Undefined: one process serves all parts. */
   plan?: ProcessPlan
   /** The number of API processes follows from the machine, not from a setting. */

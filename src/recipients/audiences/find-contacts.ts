@@ -12,7 +12,7 @@ import { listMembers } from './store/member-rows.ts'
 /** How many contacts one request searches. An audience that can be sent to is searched in one request. */
 const searchWindow = 10_000
 
-export type ContactQuery = {
+type ContactQuery = {
   /** A text in the name, the address or the number. Case does not matter. */
   q?: string | undefined
   tenantId?: string | undefined

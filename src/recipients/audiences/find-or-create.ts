@@ -14,7 +14,7 @@ import {
   matchContactByPhone,
 } from './store/contact-rows.ts'
 
-export type ContactFields = {
+type ContactFields = {
   name?: string | null | undefined
   email?: string | null | undefined
   phone?: string | null | undefined
@@ -23,7 +23,7 @@ export type ContactFields = {
 
 type Wanted = { orgId: string; tenantId: string | null; environment: Environment; actor: Actor; fields: ContactFields }
 
-export type FoundContact = { row: ContactRow; created: boolean }
+type FoundContact = { row: ContactRow; created: boolean }
 
 /** A contact matches by its email address, or by its phone number if no address is given. It stays unchanged. */
 export type FindOrCreateContact = (tx: Tx, wanted: Wanted) => Promise<FoundContact>

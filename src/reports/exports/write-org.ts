@@ -14,7 +14,7 @@ const types = [...exportedTypes.map(({ type }) => type), auditType]
 const lines = exportedTypes.map(typeLines)
 const pageRows = 500
 
-export type WriteOptions = {
+type WriteOptions = {
   /** Called with the number of rows that were written since the last call. */
   rowsWritten?: (count: number) => void
 }

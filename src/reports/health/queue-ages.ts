@@ -3,7 +3,7 @@ import type { Db } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
 import { oldestWaiting } from './store.ts'
 
-export type QueueAge = { labels: { queue: string; state: string }; value: number }
+type QueueAge = { labels: { queue: string; state: string }; value: number }
 
 /** Several scrapers do not multiply the statement. */
 const keptMs = 5_000

@@ -9,7 +9,7 @@ export const insertProbes = statement<{ parts: string[]; states: string[]; tookM
    on conflict (part, minute) do nothing`,
 )
 
-export type PartNow = { part: string; state: 'up' | 'down'; minute: Date }
+type PartNow = { part: string; state: 'up' | 'down'; minute: Date }
 
 export const latestProbes = statement<{ parts: string[]; since: Date }, PartNow>(
   'health.latest_probes',

@@ -15,9 +15,9 @@ export type Setup = {
 export type PendingRegistrations = { brands: number; campaigns: number; phone_numbers: number; dlt: number }
 
 export const firstSteps = ['create_api_key', 'send_message', 'see_it_sent', 'verify_domain', 'add_webhook'] as const
-export type DoneStep = (typeof firstSteps)[number]
+type DoneStep = (typeof firstSteps)[number]
 
-export type FirstStepsRow = Record<DoneStep, boolean> & { slug: string; domain: string | null; domain_waits: boolean }
+type FirstStepsRow = Record<DoneStep, boolean> & { slug: string; domain: string | null; domain_waits: boolean }
 
 const hasSent = (environment: Environment): string =>
   `exists (select from messages where org_id = :orgId and channel = 'email' and environment = '${environment}')

@@ -17,7 +17,7 @@ export type DnsRecord = {
   required: boolean
 }
 
-export type PublishedDomain = {
+type PublishedDomain = {
   name: string
   region: Region
   return_path: string

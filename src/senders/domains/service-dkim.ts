@@ -40,7 +40,7 @@ export const makeServiceDkim = ({ db, vault, clock, newKey = newDkimKey }: Needs
   }
 }
 
-export type ServiceDkim = ReturnType<typeof makeServiceDkim>
+type ServiceDkim = ReturnType<typeof makeServiceDkim>
 
 type Signing = { dkim: Pick<ServiceDkim, 'read'>; serviceDomain: string; log: Log }
 

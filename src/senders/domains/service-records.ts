@@ -6,7 +6,7 @@ import { absentCodes, spfRecordsIn } from './dns.ts'
 import { feedbackHosts } from './records.ts'
 import { serviceSelector } from './service-dkim.ts'
 
-export type ServiceRecord = {
+type ServiceRecord = {
   name: string
   type: 'A' | 'MX' | 'TXT'
   value: string
@@ -16,7 +16,7 @@ export type ServiceRecord = {
 }
 
 /** `mismatch`: DNS has something else there. `unknown`: DNS did not answer. */
-export type ServiceRecordStatus = 'found' | 'mismatch' | 'missing' | 'unknown'
+type ServiceRecordStatus = 'found' | 'mismatch' | 'missing' | 'unknown'
 
 export type Installation = {
   serviceDomain: string

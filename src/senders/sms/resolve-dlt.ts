@@ -7,7 +7,7 @@ import { andThen, type MaybePromise } from '../../platform/ground/maybe-promise.
 import type { Scope } from '../../platform/ground/scope.ts'
 import { type DltTemplateRow, findDltTemplate } from './store/sender-lookups.ts'
 
-export type DltIds = { entityId: string; templateId: string; content: string }
+type DltIds = { entityId: string; templateId: string; content: string }
 
 export const makeResolveDlt = ({ db, trusted }: { db: Db; trusted: () => boolean }) => {
   const rows = makeShortCache<{ row: DltTemplateRow | undefined }>({ trusted })

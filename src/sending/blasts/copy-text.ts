@@ -16,7 +16,7 @@ const element = (value: string | number): string => {
 /** The literal of a one-dimensional array without nulls. */
 const arrayText = (values: readonly (string | number)[]): string => `{${values.map(element).join(',')}}`
 
-export type CopyValue = string | number | boolean | null | undefined | readonly unknown[] | object
+type CopyValue = string | number | boolean | null | undefined | readonly unknown[] | object
 
 /** A column of arrays and a column of JSON can both get a list, so the caller says which columns are JSON. */
 const fieldOf = (value: CopyValue, isJson: boolean): string => {

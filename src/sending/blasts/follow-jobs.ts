@@ -63,5 +63,3 @@ export const makeFollowJobs = (needs: { db: Db; clock: Clock; log: Log; appendEv
     },
   }
 }
-
-export type FollowJobs = ReturnType<typeof makeFollowJobs>

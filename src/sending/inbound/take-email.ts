@@ -20,7 +20,7 @@ import {
   type StoredFile,
 } from './store/inbound-rows.ts'
 
-export type ReceivedAttachment = ReceivedFile & {
+type ReceivedAttachment = ReceivedFile & {
   /** Without brackets. */
   content_id: string | null
   content: Uint8Array<ArrayBuffer>

@@ -19,7 +19,7 @@ export type ItemOutcome<R> = {
 }
 
 /** What commits with the last messages of a batch. */
-export type LastOf<R> = (results: R[]) => Pick<Recording, 'answer' | 'closes'>
+type LastOf<R> = (results: R[]) => Pick<Recording, 'answer' | 'closes'>
 
 type Needs = { record: RecordChunk; entryOf: (sent: number) => AuditEntry; log: Log; waitMs?: number }
 

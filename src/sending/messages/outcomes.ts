@@ -22,7 +22,7 @@ import {
 } from './store/message-outcomes.ts'
 import type { HistoryEntry, MessageRow, ProviderResponse, Status } from './store/message-row.ts'
 
-export type ProviderNotification = {
+type ProviderNotification = {
   provider: string
   /** The provider's id of the notification. A repeated id is ignored. */
   id: string

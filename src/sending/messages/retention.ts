@@ -53,5 +53,3 @@ export const makeMessageRetention = ({ db, clock, log, contentDays, retentionDay
     },
   }
 }
-
-export type MessageRetention = ReturnType<typeof makeMessageRetention>

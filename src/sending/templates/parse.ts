@@ -46,7 +46,7 @@ const closePattern = /^\/\s*(each|if|unless)$/
 
 /** Braces that are sent as text: they contain no tag, or a tag that is not valid in its place. */
 export type IgnoredBraces = { start: number; end: number; misplaced: boolean }
-export type OnIgnored = (braces: IgnoredBraces) => void
+type OnIgnored = (braces: IgnoredBraces) => void
 
 type Tag = { start: number; end: number } & (
   | { kind: 'value'; name: string }

@@ -24,7 +24,7 @@ export type ReadOptions = {
 }
 
 /** The URLs for one recipient. */
-export type PageLinks = {
+type PageLinks = {
   /** The URL of the tracking pixel, if the page was read for opens. */
   openUrl: string | null
   /** Returns the URL that replaces a link's own. A link whose URL is returned unchanged is not rewritten. */

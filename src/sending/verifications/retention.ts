@@ -19,5 +19,3 @@ export const makeVerificationRetention = ({ db, clock }: { db: Db; clock: Clock 
     return inChunks(chunk, () => db.change(sweepWindows, { before, limit: chunk }))
   },
 })
-
-export type VerificationRetention = ReturnType<typeof makeVerificationRetention>

@@ -32,7 +32,7 @@ export const isVouched = `(not ${isHeld}
     where vs.user_id = m.user_id and vs.sso_org_id = o.id
       and vs.created_at >= coalesce(o.sso_enforced_at, '-infinity')))`
 
-export type EnforcingOrg = {
+type EnforcingOrg = {
   org_id: string
   slug: string
   protocol: string | null

@@ -21,7 +21,7 @@ import { shownAs } from '../shown-resource.ts'
 import { fromOf } from './auth.ts'
 import { listOf } from './list-query.ts'
 
-export type AccountNeeds = {
+type AccountNeeds = {
   profiles: Profiles
   changePassword: ChangePassword
   secondFactor: SecondFactor

@@ -17,7 +17,7 @@ import { activeOrgCookie, type Cookies, cookieOf, deviceCookie, pendingCookie, s
 import { ok } from '../responses.ts'
 import { bySession, type DashboardRoute, defineRoute, type RouteResponse } from '../route.ts'
 
-export type AuthNeeds = {
+type AuthNeeds = {
   cookies: Cookies
   sessions: Pick<Sessions, 'end'>
   register: Register

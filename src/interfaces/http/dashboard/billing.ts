@@ -8,7 +8,7 @@ import { bySession, type DashboardRoute, defineRoute } from '../route.ts'
 
 const path = '/api/internal/billing'
 
-export type BillingRouteNeeds = { read: ReadBilling; manage: ManageBilling }
+type BillingRouteNeeds = { read: ReadBilling; manage: ManageBilling }
 
 export const billingRoutes = ({ read, manage }: BillingRouteNeeds): DashboardRoute[] => [
   defineRoute('GET', path, bySession('requireSession'), {

@@ -96,7 +96,7 @@ const shownMessage = (row: MessageRow, events: MessageEventRow[], possibleSubjec
   events: events.map(shownEvent),
 })
 
-export type MessageRouteNeeds = {
+type MessageRouteNeeds = {
   browse: BrowseMessages
   read: Pick<ReadMessages, 'findInOrg' | 'eventsOf'>
   cancel: CancelMessage

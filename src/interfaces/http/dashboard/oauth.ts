@@ -17,7 +17,7 @@ import { shownAs } from '../shown-resource.ts'
 import { listOf, listQuery } from './list-query.ts'
 import { memberRoutes } from './member-routes.ts'
 
-export type OAuthDashboardNeeds = { consent: Consent; grants: ListGrants; endGrants: EndGrants }
+type OAuthDashboardNeeds = { consent: Consent; grants: ListGrants; endGrants: EndGrants }
 
 const grantResource = { kind: 'oauthGrant', item: OAuthGrant, show: shownAs(OAuthGrant) } as const
 

@@ -26,7 +26,7 @@ import { listOf, listQuery } from './list-query.ts'
 
 const yearSeconds = 365 * 86_400
 
-export type OrgRouteNeeds = {
+type OrgRouteNeeds = {
   manage: ManageOrgs
   transfer: TransferOwnership
   deleteOrg: DeleteOrg

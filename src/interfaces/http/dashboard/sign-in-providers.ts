@@ -17,7 +17,7 @@ import { bySession, type DashboardRoute, defineRoute, type RouteResponse } from 
 import { fromOf, signedInCookies } from './auth.ts'
 import { makeTrips, Returned, tripSeconds } from './sealed-trips.ts'
 
-export type ProviderNeeds = {
+type ProviderNeeds = {
   clock: Clock
   log: Log
   vault: Vault

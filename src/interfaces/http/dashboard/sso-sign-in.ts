@@ -19,7 +19,7 @@ import { fromOf, signedInCookies } from './auth.ts'
 import { makeTrips, Returned, tripSeconds } from './sealed-trips.ts'
 import { redirect } from './sign-in-providers.ts'
 
-export type SsoSignInNeeds = {
+type SsoSignInNeeds = {
   connections: FindConnection
   clock: Clock
   log: Log

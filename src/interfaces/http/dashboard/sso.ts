@@ -11,7 +11,7 @@ import { userActor } from '../actor.ts'
 import { ok } from '../responses.ts'
 import { bySession, type DashboardRoute, defineRoute } from '../route.ts'
 
-export type SsoRouteNeeds = { manage: ManageSso; domains: EmailDomains; baseUrl: () => string }
+type SsoRouteNeeds = { manage: ManageSso; domains: EmailDomains; baseUrl: () => string }
 
 const shownDomain = ({ domain, token, verified_at }: EmailDomainRow) => ({
   domain,

@@ -32,7 +32,7 @@ import { listOf, listQuery } from './list-query.ts'
 import { memberRoutes } from './member-routes.ts'
 import { activeOrg } from './orgs.ts'
 
-export type TeamRouteNeeds = {
+type TeamRouteNeeds = {
   list: ListTeam
   clock: Clock
   members: ManageTeam

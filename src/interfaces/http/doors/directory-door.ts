@@ -28,7 +28,7 @@ type Needs = {
   proxies: ProxyTrust
 }
 
-export type DirectoryDoor = Door<Admitted, Entered<DirectoryAccess>> & {
+type DirectoryDoor = Door<Admitted, Entered<DirectoryAccess>> & {
   /** Only a directory with a token learns which paths and methods exist. */
   admitUnknown(request: FastifyRequest): Promise<Admitted>
 }

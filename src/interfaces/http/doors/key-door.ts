@@ -25,7 +25,7 @@ type Needs = {
   reads: Pick<Reads, 'wrote'>
 }
 
-export type KeyDoor = Door<Admitted, { caller: Caller }> & {
+type KeyDoor = Door<Admitted, { caller: Caller }> & {
   /** For a path that no route serves. No scope is required, because none would be enough. */
   admitUnknown(request: FastifyRequest, reply: FastifyReply): MaybePromise<Admitted>
 }

@@ -62,7 +62,7 @@ type Admitted = { session: UserSession | undefined; address: string | null }
 
 type Rule = Pick<Route<SessionAccess>, 'method' | 'access' | 'acts'>
 
-export type SessionDoor = Door<Admitted, Entered<SessionAccess>> & {
+type SessionDoor = Door<Admitted, Entered<SessionAccess>> & {
   /** The session that a request shows, whatever its org and role. */
   find(request: FastifyRequest): Promise<Session | undefined>
   /** For a path that no route serves: admits those who may learn which paths exist. */

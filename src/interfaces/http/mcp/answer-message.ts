@@ -14,7 +14,7 @@ import type { ToolResult } from './call-tool.ts'
 import { latestVersion, versions } from './protocol-versions.ts'
 import type { McpTool } from './tools.ts'
 
-export type MessageNeeds = {
+type MessageNeeds = {
   serviceVersion: string
   /** The tools that the caller may use. */
   offered: () => McpTool[]
@@ -48,7 +48,7 @@ const makeMcpServer = ({ serviceVersion, offered, find, call }: MessageNeeds): S
   return server
 }
 
-export type MessageAnswer = { status: number; body: string }
+type MessageAnswer = { status: number; body: string }
 
 /** `message` is parsed and has the form of one JSON-RPC message. */
 export const answerMessage = async (message: unknown, needs: MessageNeeds): Promise<MessageAnswer> => {

@@ -6,8 +6,8 @@ import { headerOf } from '../header-of.ts'
 import { pathParameters, queryFields } from './tool-schema.ts'
 import type { McpTool } from './tools.ts'
 
-export type SelfRequest = { method: string; url: string; headers: Record<string, string>; payload?: string }
-export type SelfResponse = { status: number; headers: Record<string, unknown>; body: string }
+type SelfRequest = { method: string; url: string; headers: Record<string, string>; payload?: string }
+type SelfResponse = { status: number; headers: Record<string, unknown>; body: string }
 export type SendToSelf = (request: SelfRequest) => Promise<SelfResponse>
 
 export type ToolResult = {

@@ -28,7 +28,7 @@ import {
 import { isSpoken, versions } from './protocol-versions.ts'
 import { type McpTool, makeMcpTools } from './tools.ts'
 
-export type McpNeeds = {
+type McpNeeds = {
   routes: readonly PublicRoute[]
   /** Sends a request to this service. */
   sendToSelf: SendToSelf

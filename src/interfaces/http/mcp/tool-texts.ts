@@ -2,7 +2,7 @@
  * What a model reads about each tool to choose one: what it does, when to use it and not another, and what it returns.
  * Names in backticks are tools, arguments, or fields and values of the result. A test compares them with the schemas.
  */
-export type ToolText = { does: string; when: string; returns: string }
+type ToolText = { does: string; when: string; returns: string }
 
 const page = 'with `has_more` and `next_cursor` for the next page'
 

@@ -21,7 +21,7 @@ import { parseJson } from '../read-request.ts'
 import { byAnyone, bySession, defineRoute, type Route, type RouteResponse, type UploadedFile } from '../route.ts'
 import { authorizationServer, protectedResource } from './discovery.ts'
 
-export type OAuthRouteNeeds = {
+type OAuthRouteNeeds = {
   authorize: Authorize
   register: RegisterClient
   issue: IssueTokens

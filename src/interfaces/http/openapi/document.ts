@@ -8,7 +8,7 @@ export type HeaderObject = { description: string; schema: JsonSchema }
 export type Example = { summary: string; value: unknown }
 type Media = { schema: JsonSchema | Reference; examples?: Record<string, Reference | Example> }
 /** A response that is a file has only the media type of the file. */
-export type MediaTypes = { 'application/json': Media; [contentType: string]: Media }
+type MediaTypes = { 'application/json': Media; [contentType: string]: Media }
 
 export type Parameter = {
   name: string

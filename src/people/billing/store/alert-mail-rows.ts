@@ -1,7 +1,7 @@
 /** Mails about the spend cap. */
 import { statement } from '../../../platform/db/statement.ts'
 
-export type AlertMailKey = { orgId: string; period: string; threshold: number; userId: string }
+type AlertMailKey = { orgId: string; period: string; threshold: number; userId: string }
 
 export type AlertMailRow = {
   org_id: string

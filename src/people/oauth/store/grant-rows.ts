@@ -180,7 +180,7 @@ export const endGrantsOfAccount = statement<{ userId: string }, EndedGrantRow>(
   `delete from oauth_grants where user_id = :userId returning ${ended}`,
 )
 
-export type GrantRow = {
+type GrantRow = {
   id: string
   client_name: string
   user_id: string

@@ -2,7 +2,7 @@
 import { statement } from '../../../platform/db/statement.ts'
 
 export type DirectoryRole = 'developer' | 'member' | 'viewer'
-export type GroupRoleRow = { display_key: string; display_name: string; role: DirectoryRole }
+type GroupRoleRow = { display_key: string; display_name: string; role: DirectoryRole }
 
 export const findMapping = statement<{ orgId: string }, { default_role: DirectoryRole }>(
   'scim.find_mapping',

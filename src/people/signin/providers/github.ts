@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { plainHttp, providerFaultOf } from './open-id-connect.ts'
 import { providerTimeout, type SignInProvider } from './sign-in-provider.ts'
 
-export type GitHubConfig = { clientId: string; clientSecret: string; url: string; apiUrl: string }
+type GitHubConfig = { clientId: string; clientSecret: string; url: string; apiUrl: string }
 
 const User = z.object({ id: z.number(), login: z.string(), name: z.string().nullish() })
 const Emails = z.array(z.object({ email: z.string(), primary: z.boolean(), verified: z.boolean() }))

@@ -8,7 +8,7 @@ import {
   type SignInProvider,
 } from './sign-in-provider.ts'
 
-export type IssuerConfig = {
+type IssuerConfig = {
   id: ProviderId
   name: string
   issuer: string

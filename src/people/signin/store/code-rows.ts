@@ -2,7 +2,7 @@
 import { deleteExpired, type Sweep } from '../../../customers/accounts/store/session-rows.ts'
 import { statement } from '../../../platform/db/statement.ts'
 
-export type CodeChannel = 'email' | 'phone'
+type CodeChannel = 'email' | 'phone'
 
 /** A new code voids the former one. Without a browser, the browser of the former code is kept. */
 export const putCode = statement<{
@@ -23,7 +23,7 @@ export const putCode = statement<{
      created_at = excluded.created_at, expires_at = excluded.expires_at`,
 )
 
-export type TriedCode = { user_id: string; code_hash: Buffer; browser_hash: Buffer | null }
+type TriedCode = { user_id: string; code_hash: Buffer; browser_hash: Buffer | null }
 
 /** Counts one try. Returns no row when the code is expired or its tries are used up. */
 export const tryCode = statement<

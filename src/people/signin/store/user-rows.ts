@@ -105,7 +105,7 @@ export const changeProfile = statement<
    returning id`,
 )
 
-export type MembershipRow = {
+type MembershipRow = {
   id: string
   name: string
   slug: string

@@ -20,7 +20,7 @@ import { type SignInToOrg, SsoFault, type SsoPerson } from '../sign-in-to-org.ts
 import { type ConnectionRow, findConnection } from '../store/connection-rows.ts'
 import { makeGuardedFetch } from './guarded-fetch.ts'
 
-export type OidcReturn = { orgId: string; url: URL; checks: Checks; from: From }
+type OidcReturn = { orgId: string; url: URL; checks: Checks; from: From }
 
 /** Anyone can have an account there, so the address alone does not show that the org manages it. */
 const google = 'https://accounts.google.com'

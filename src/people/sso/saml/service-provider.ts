@@ -6,7 +6,7 @@ import type { SamlKey } from './service-key.ts'
 /** Most processes never need the library, which loads parsers of XML. */
 const loadSaml = () => import('@node-saml/node-saml')
 
-export type ServiceProvider = { entityId: string; acsUrl: string }
+type ServiceProvider = { entityId: string; acsUrl: string }
 
 /** Without an org, the entity of the whole service. */
 export const serviceProviderOf = (baseUrl: string, slug: string | undefined): ServiceProvider => {

@@ -2,8 +2,8 @@
 import { columns, flag, oneOf, type RowOf, text, texts, time } from '../../../platform/db/columns.ts'
 import { statement } from '../../../platform/db/statement.ts'
 
-export type Protocol = 'saml' | 'oidc'
-export type JitRole = 'developer' | 'member' | 'viewer'
+type Protocol = 'saml' | 'oidc'
+type JitRole = 'developer' | 'member' | 'viewer'
 
 const connectionColumns = columns({
   org_id: text,

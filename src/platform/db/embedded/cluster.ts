@@ -174,7 +174,7 @@ export const resetPassword = async (options: Omit<ClusterOptions, 'durable'>): P
   return password
 }
 
-export type ClusterState = 'absent' | 'complete'
+type ClusterState = 'absent' | 'complete'
 
 /** Throws when the folder exists but is not a complete cluster of our version: the operator has to decide then. */
 export const clusterState = async (layout: Layout, binaries: Binaries): Promise<ClusterState> => {
@@ -211,7 +211,7 @@ export const markOf = async (cluster: string): Promise<ClusterMark> => {
   return { folder, name: `tidings-${digest.digest('hex').slice(0, 16)}` }
 }
 
-export type PidFile = { pid: number; port: number; status: string }
+type PidFile = { pid: number; port: number; status: string }
 
 /** Reads the file that a running or killed server wrote. PostgreSQL defines the order of its lines. */
 export const readPidFile = async (cluster: string): Promise<PidFile | null> => {

@@ -76,7 +76,7 @@ export const freePort = (): Promise<number> =>
   })
 
 /** Reasons to try again: another port may be free, and leftover processes can be ended. */
-export type Obstacle = 'port taken' | 'leftovers'
+type Obstacle = 'port taken' | 'leftovers'
 
 const obstacleIn = (output: string): Obstacle | null => {
   if (/could not (bind|create any TCP)/.test(output)) return 'port taken'

@@ -22,7 +22,7 @@ import {
 import { ensureDatabase, maintenanceUrlOf, urlOf } from './roles.ts'
 import { lastLogLines, truncateLargeLog } from './server-log.ts'
 
-export type EmbeddedOptions = {
+type EmbeddedOptions = {
   dataDir: string
   log: Log
   /** PostgreSQL settings that override our defaults. */

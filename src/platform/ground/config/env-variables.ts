@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import * as accept from './accepted-values.ts'
 
-export type Variable = {
+type Variable = {
   accepts: accept.AcceptedValue<unknown>
   /** The value in force when the variable is not set. */
   default?: string

@@ -6,7 +6,7 @@ import type { Environment } from '../../../platform/ground/scope.ts'
 import { holdContacts, insertImported, matchImportedEmails, matchImportedPhones } from '../store/import-rows.ts'
 import type { CsvContact } from './csv-row.ts'
 
-export type LoadedContacts = {
+type LoadedContacts = {
   /** The contact of each row, in the order of the rows. Undefined when it was deleted meanwhile. */
   ids: (string | undefined)[]
   created: Set<string>

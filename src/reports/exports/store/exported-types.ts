@@ -23,7 +23,7 @@ type Source = {
   orgColumn?: string
 }
 
-export type ExportedType = Source & { type: string; table: string; columns: readonly LineColumn[] }
+type ExportedType = Source & { type: string; table: string; columns: readonly LineColumn[] }
 
 const exported = (type: string, table: string, columns: Columns, source: Source = {}): ExportedType => ({
   type,

@@ -13,7 +13,7 @@ import {
 } from '../store/dlt-rows.ts'
 
 export type DltRow = DltEntityRow | DltHeaderRow | DltTemplate
-export type DltKind = Extract<IdKind, 'dltEntity' | 'dltHeader' | 'dltTemplate'>
+type DltKind = Extract<IdKind, 'dltEntity' | 'dltHeader' | 'dltTemplate'>
 
 export type DltResult = { status: DltStatus; reason: string | null; templateId: string | null }
 

@@ -6,7 +6,7 @@ import type { Db } from '../../../platform/db/pool.ts'
 import type { Clock } from '../../../platform/ground/clock.ts'
 import { type DltResult, type DltRow, isDltTemplate, lockDlt, recordDltResult } from './dlt-status.ts'
 
-export type DltDecision = {
+type DltDecision = {
   status: 'submitted' | 'approved' | 'rejected'
   /** Undefined keeps the template id of a template that stays approved. */
   templateId: string | undefined

@@ -13,7 +13,7 @@ import { everyRow } from './every-row.ts'
 import { assertRegistry, orProviderUnavailable } from './may-change.ts'
 import { type Polled, polledBrands, polledCampaigns, polledNumbers, polledSenderIds } from './polled-rows.ts'
 
-export type PollCounts = { polled: number; verified: number; unverified: number; unreadable: number }
+type PollCounts = { polled: number; verified: number; unverified: number; unreadable: number }
 
 type Needs = {
   db: Db

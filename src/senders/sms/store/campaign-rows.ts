@@ -16,7 +16,7 @@ import {
 } from './registration-rows.ts'
 
 export const campaignKinds = ['10dlc', 'tollfree'] as const
-export type CampaignKind = (typeof campaignKinds)[number]
+type CampaignKind = (typeof campaignKinds)[number]
 
 const ownColumns = columns({
   ...registrationColumns,

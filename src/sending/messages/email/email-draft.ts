@@ -19,7 +19,7 @@ export type Stream = 'transactional' | 'broadcast'
 export type TaggedParts = { html: boolean; text: boolean }
 
 /** The content as read for its links. The drafts of a bulk call have the same content and share this. */
-export type SharedPages = {
+type SharedPages = {
   html?: Promise<Page>
   text?: Promise<Page>
   tagged?: TaggedParts

@@ -30,7 +30,7 @@ const linkedColumns = {
 
 export type LinkedRows = Absent<typeof linkedColumns>
 
-export type MessageWithLinked = { message: NewMessage; linked: LinkedRows }
+type MessageWithLinked = { message: NewMessage; linked: LinkedRows }
 
 type Table = { readonly [name: string]: Kind<unknown> }
 
