@@ -100,7 +100,12 @@ const groupsByOrg = (requests: ReservationRequest[]): Group[] =>
 /** A statement stores at most one reservation of a message. The next one finds it for the other requests. */
 const firstOfEachMessage = (requests: ReservationRequest[]): ReservationRequest[] => {
   const seen = new Set<string>()
-  return requests.filter(({ hold }) => !hold || seen.size < seen.add(hold.id).size)
+  return requests.filter(({ hold }) => {
+    if (!hold) return true
+    if (seen.has(hold.id)) return false
+    seen.add(hold.id)
+    return true
+  })
 }
 
 const holdColumns = (groups: Group[]) => {

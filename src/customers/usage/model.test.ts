@@ -5,7 +5,7 @@
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { makeTestDatabase } from '../../../test/service/database.ts'
 import { type Db, openDb } from '../../platform/db/pool.ts'
 import type { Clock } from '../../platform/ground/clock.ts'
@@ -416,37 +416,60 @@ test('X-305 concurrent reservations of one message by two processes count once, 
   expect(await database.sql('select id from usage_reservations')).toEqual([])
 })
 
-test('X-305 two claims of one message that are decided together share its reservation', async () => {
-  const { orgs } = await makeFixture()
-  const [orgId] = orgs as [string]
-  const spend: Spend = { orgId, tenantId: null, environment: 'live', keyId: null, channel: 'email', units: 1 }
-  const usage = makeUsage({ db: pools[0] as Db, clock, log: silentLog(), trusted: () => true })
-  const { lines } = await usage.prepare(spend)
-  const [earlier, message] = [newId('message'), newId('message')]
-  const requestOf = (id: string, claim: string) => ({
-    orgId,
-    channel: 'email' as const,
-    lines,
-    hold: { id, claim, at: clock.now(), parts: {} },
-  })
+describe('X-305 two claims of one message that are decided together', () => {
   const decide = makeDecide({ db: pools[0] as Db, clock })
-  expect(await decide([requestOf(earlier, 'a')])).toEqual([{}])
-  // The first statement finds only the earlier reservation, so the others are decided by further ones.
-  const decisions = await decide([requestOf(earlier, 'b'), requestOf(message, 'c'), requestOf(message, 'd')])
-  const held = { held: { at: clock.now(), parts: {} } }
-  expect(decisions).toEqual([held, {}, held])
-  expect(
-    await database.sql('select id, claim from usage_reservations where org_id = $1 order by claim', [orgId]),
-  ).toEqual([
-    { id: earlier, claim: 'b' },
-    { id: message, claim: 'd' },
-  ])
-  const [counted] = await database.sql(
-    "select used::int from usage_counters where org_id = $1 and subject = 'org' and measure = 'email'",
-    [orgId],
-  )
-  expect(counted).toEqual({ used: 2 })
-  await database.sql('delete from usage_reservations where org_id = $1', [orgId])
+  const startOrg = async () => {
+    const { orgs } = await makeFixture()
+    const [orgId] = orgs as [string]
+    const spend: Spend = { orgId, tenantId: null, environment: 'live', keyId: null, channel: 'email', units: 1 }
+    const usage = makeUsage({ db: pools[0] as Db, clock, log: silentLog(), trusted: () => true })
+    const { lines } = await usage.prepare(spend)
+    return {
+      orgId,
+      requestOf: (id: string, claim: string) => ({
+        orgId,
+        channel: 'email' as const,
+        lines,
+        hold: { id, claim, at: clock.now(), parts: {} },
+        recipients: { tenantId: null, values: ['ann@reader.test'], broadcast: false },
+      }),
+      stored: () => database.sql('select id, claim from usage_reservations where org_id = $1 order by claim', [orgId]),
+      used: () =>
+        database.sql(
+          "select used::int from usage_counters where org_id = $1 and subject = 'org' and measure = 'email' and used > 0",
+          [orgId],
+        ),
+    }
+  }
+  afterEach(() => database.sql('delete from usage_reservations'))
+
+  test('share its reservation', async () => {
+    const { requestOf, stored, used } = await startOrg()
+    const [earlier, message] = [newId('message'), newId('message')]
+    expect(await decide([requestOf(earlier, 'a')])).toEqual([{}])
+    // The first statement finds only the earlier reservation, so the others are decided by further ones.
+    const decisions = await decide([requestOf(earlier, 'b'), requestOf(message, 'c'), requestOf(message, 'd')])
+    const held = { held: { at: clock.now(), parts: {} } }
+    expect(decisions).toEqual([held, {}, held])
+    expect(await stored()).toEqual([
+      { id: earlier, claim: 'b' },
+      { id: message, claim: 'd' },
+    ])
+    expect(await used()).toEqual([{ used: 2 }])
+  })
+
+  test('are both told of a suppressed recipient', async () => {
+    const { orgId, requestOf, stored, used } = await startOrg()
+    await database.sql(
+      `insert into suppressions (org_id, id, channel, value, reason, source, created_environment, created_at, updated_at)
+       values ($1, 'sup_x', 'email', 'ann@reader.test', 'bounce', 'api', 'live', $2, $2)`,
+      [orgId, clock.now()],
+    )
+    const message = newId('message')
+    const suppressed = { suppressed: new Set(['ann@reader.test']) }
+    expect(await decide([requestOf(message, 'a'), requestOf(message, 'b')])).toEqual([suppressed, suppressed])
+    expect([await stored(), await used()]).toEqual([[], []])
+  })
 })
 
 test('concurrent reservations and releases never deadlock', async () => {
